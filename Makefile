@@ -1,0 +1,48 @@
+# The developer's manual: each target sets up what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test recovery lint types docs golden lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "consilience needs Python 3.11 or newer; found: $$($(PYTHON) --version). Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+demo: setup  ## fit the bundled example and say where the result lies
+	$(BIN)/consilience demo --out out/demo
+
+test: setup lint types  ## everything that must hold at every commit
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+recovery: setup  ## planted groups and the real data sets, at full size
+	$(BIN)/python -m pytest -m recovery
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: setup
+	$(BIN)/mypy
+
+docs: setup  ## rewrite the generated pages and run the code in all pages
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m pytest tests/test_docs.py
+
+golden: setup  ## accept the present answers of every model as the expected ones
+	$(BIN)/python -m pytest tests/golden --rewrite-golden
+
+lock: setup  ## resolve the dependencies anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --output-file requirements.lock --quiet
+
+clean:
+	rm -rf .venv out

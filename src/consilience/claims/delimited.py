@@ -1,0 +1,159 @@
+"""Delimited text: commas, tabs, semicolons or bars, found from the header.
+
+Cells are read as dictionaries of bytes and decoded after encoding, so that looking for bad bytes costs little
+and their rows are known.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from consilience.claims.checks import SHOWN, empty_table, quantity, show
+from consilience.claims.files import open_stream, read_bytes, unreadable
+from consilience.claims.tables import Cells, Table
+from consilience.errors import ClaimsError, Problem
+
+HEAD_BYTES = 1 << 20
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 22, 1 << 30
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the header tells."""
+
+    delimiter: str
+    names: list[str]
+    n_lines: int
+    """Lines that are not data: the header and blank lines above it."""
+
+
+def open_delimited(path: str, place: Path) -> Table:
+    """Open a delimited text file; its first line that is not blank names the columns."""
+    layout = _layout(path, read_bytes(path, place, HEAD_BYTES))
+
+    def load(wanted: Sequence[str]) -> Cells:
+        table, ragged = _parse(path, place, layout, [layout.names.index(name) for name in wanted])
+        columns = dict(zip(wanted, table.columns, strict=True))
+        problems = [_ragged_rows(ragged, len(layout.names))] if ragged else []
+        if table.num_rows and all(column[-1].as_py() is None for column in table.columns):
+            columns = {name: column.slice(0, table.num_rows - 1) for name, column in columns.items()}
+        else:
+            problems.append(_unclosed_quote())
+        rows = None
+        if ragged:
+            n_rows = len(next(iter(columns.values())))
+            rows = np.setdiff1d(np.arange(1, n_rows + len(ragged) + 1), [row for row, _ in ragged])
+        return Cells(columns, tuple(problems), rows)
+
+    return Table(path, layout.names, load, is_raw=True)
+
+
+def _layout(path: str, head: bytes) -> Layout:
+    header = re.sub(rb'"[^"]*"', b"", head).lstrip(b"\r\n").splitlines()[:1]
+    if not header:
+        raise ClaimsError(path, [empty_table("The file is empty.")])
+    delimiter = max(",\t;|", key=lambda mark: header[0].count(mark.encode()))
+    text = io.StringIO(head.decode(errors="replace"), newline="")
+    try:
+        lines = enumerate(csv.reader(text, delimiter=delimiter), start=1)
+        n_lines, names = next((n, names) for n, names in lines if names)
+    except csv.Error as why:
+        raise unreadable(path, why) from None
+    return Layout(delimiter, names, n_lines)
+
+
+class _Ended(io.RawIOBase):
+    """A stream with one more row at its end, of empty cells only.
+
+    If that row is read back as the last one, every quote was closed. Otherwise an open quote swallowed it and
+    all rows since, which the parser does not tell.
+    """
+
+    def __init__(self, stream: Any, end: bytes) -> None:
+        self._stream = stream
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._stream.read(len(buffer))
+        if not data:
+            data, self._end = self._end[: len(buffer)], self._end[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _parse(
+    path: str, place: Path, layout: Layout, wanted: Sequence[int]
+) -> tuple[Any, list[tuple[int, str]]]:
+    """The wanted columns and, apart, rows with a wrong number of cells: (row, what was found)."""
+    width = len(layout.names)
+    include = [str(i) for i in wanted]
+    convert = pa.csv.ConvertOptions(
+        include_columns=include,
+        column_types={name: pa.dictionary(pa.int32(), pa.binary()) for name in include},
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
+    )
+    block_size, use_threads = SMALLEST_BLOCK, True
+    while True:
+        ragged: list[tuple[int, str]] = []
+
+        def set_aside(row: Any, ragged: list[tuple[int, str]] = ragged) -> str:
+            ragged.append((row.number, f"{quantity(row.actual_columns, 'cell')}: {show(row.text)}"))
+            return "skip"
+
+        # Columns go by position: names may be repeated or undecodable.
+        reading = pa.csv.ReadOptions(
+            use_threads=use_threads,
+            block_size=block_size,
+            column_names=[str(i) for i in range(width)],
+            skip_rows_after_names=layout.n_lines,
+        )
+        parsing = pa.csv.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=set_aside
+        )
+        end = f"\n{layout.delimiter * (width - 1)}\n".encode()
+        try:
+            with io.BufferedReader(_Ended(open_stream(place), end)) as stream:
+                table = pa.csv.read_csv(stream, reading, parsing, convert)
+        except (OSError, pa.ArrowException) as why:
+            if "straddling" not in str(why) or block_size >= LARGEST_BLOCK:
+                raise unreadable(path, why) from None
+            block_size *= 16  # a row longer than a block
+            continue
+        if not ragged or not use_threads:
+            return table, [(number - layout.n_lines, text) for number, text in ragged]
+        use_threads = False  # rows are numbered only when one thread reads
+
+
+def _ragged_rows(ragged: Sequence[tuple[int, str]], width: int) -> Problem:
+    n = len(ragged)
+    return Problem(
+        "ragged-row",
+        f"{quantity(n, 'row')} {'does' if n == 1 else 'do'} not have {width} cells, as the header has.",
+        "Put a cell that holds the delimiter, a quote or a new line in double quotes.",
+        n,
+        tuple(f"row {row:,}: {text}" for row, text in ragged[:SHOWN]),
+    )
+
+
+def _unclosed_quote() -> Problem:
+    found = "A double quote is opened and never closed: the rest of the file is inside it."
+    return Problem("unclosed-quote", found, "Close it, or double every quote that is part of a value.")

@@ -1,0 +1,191 @@
+"""Claims: the table of who says what about what, encoded once into flat integer arrays.
+
+This file needs NumPy alone, so that an engine on a bare machine can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int = NDArray[np.integer[Any]]
+Float = NDArray[np.float64]
+
+LARGEST_INDEX = 2**31 - 1
+"""Indices are 32-bit integers: there can be no more sources, objects, values or candidates than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """A run of consecutive objects: all that a kernel sees of the claims.
+
+    claim_source    : (n_claims,)      who claims
+    claim_candidate : (n_claims,)      what is claimed: a candidate of this shard
+    first_claim     : (n_objects + 1,) claims of object m are first_claim[m] : first_claim[m + 1]
+    first_candidate : (n_objects + 1,) candidates of object m, likewise
+    log_truth       : (n_candidates,)  ln p(t_m = z): uniform, or -inf where a known truth rules z out
+    """
+
+    claim_source: Int
+    claim_candidate: Int
+    first_claim: Int
+    first_candidate: Int
+    log_truth: Float
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects in this shard."""
+        return len(self.first_claim) - 1
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, over all objects of this shard."""
+        return int(self.first_candidate[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """A table of claims in canonical order: whatever the order of its rows, the same arrays.
+
+    Vocabularies are sorted; claims are sorted by object, then source. A pair (object, value of its domain) is
+    a *candidate*; candidates lie object by object (CSR), so domains may differ and nothing is padded.
+
+    sources, objects, values : the caller's own ids, each a sorted sequence (a pyarrow Array when read)
+    claim_source    : (n_claims,) int32       index into sources
+    claim_candidate : (n_claims,) int32       index of the candidate claimed
+    first_claim     : (n_objects + 1,) int64
+    first_candidate : (n_objects + 1,) int64
+    candidate_value : (n_candidates,) int32   index into values
+    """
+
+    sources: Sequence[Any]
+    objects: Sequence[Any]
+    values: Sequence[Any]
+    claim_source: Int
+    claim_candidate: Int
+    first_claim: Int
+    first_candidate: Int
+    candidate_value: Int
+    domain: str = "claimed"
+    """How domains were formed: "claimed" (per object), "common" (one label set) or "given"."""
+    columns: tuple[str, str, str] = ("source", "object", "value")
+    """What the caller calls source, object and value."""
+    frame: str = "pyarrow"
+    """The kind of frame that came in, and so the kind that results come back as."""
+    notes: tuple[str, ...] = field(default=())
+    """What was merged or dropped on the way in, in words and numbers."""
+
+    @property
+    def n_sources(self) -> int:
+        """Number of sources."""
+        return len(self.sources)
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects."""
+        return len(self.first_claim) - 1
+
+    @property
+    def n_claims(self) -> int:
+        """Number of claims."""
+        return len(self.claim_source)
+
+    @property
+    def n_values(self) -> int:
+        """Number of distinct values, over all domains."""
+        return len(self.values)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, over all objects."""
+        return len(self.candidate_value)
+
+    def claim_object(self) -> Int:
+        """(n_claims,) the object of each claim."""
+        return np.repeat(np.arange(self.n_objects), np.diff(self.first_claim))
+
+    def candidate_object(self) -> Int:
+        """(n_candidates,) the object of each candidate."""
+        return np.repeat(np.arange(self.n_objects), np.diff(self.first_candidate))
+
+    def shards(self, n_shards: int, log_truth: Float) -> Iterator[Shard]:
+        """Split into runs of consecutive objects with about equally many claims each."""
+        wanted = np.linspace(0, self.n_claims, min(n_shards, max(self.n_objects, 1)) + 1)[1:-1]
+        inner = np.searchsorted(self.first_claim, wanted)
+        edges = np.unique(np.concatenate([[0], inner, [self.n_objects]]))
+        for start, stop in pairwise(edges):
+            claims = slice(self.first_claim[start], self.first_claim[stop])
+            candidates = slice(self.first_candidate[start], self.first_candidate[stop])
+            yield Shard(
+                claim_source=self.claim_source[claims],
+                claim_candidate=self.claim_candidate[claims]
+                - self.claim_candidate.dtype.type(candidates.start),
+                first_claim=self.first_claim[start : stop + 1] - claims.start,
+                first_candidate=self.first_candidate[start : stop + 1] - candidates.start,
+                log_truth=log_truth[candidates],
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Claims({self.n_claims:,} claims by {self.n_sources:,} sources on {self.n_objects:,} objects, "
+            f"{self.n_candidates:,} candidates, domain={self.domain!r})"
+        )
+
+
+def sort_claims(claim_object: Int, claim_source: Int, n_sources: int) -> Int:
+    """(n_claims,) the order of claims by object, then source; where both are the same, as they came."""
+    n_claims = len(claim_object)
+    key = claim_object.astype(np.int64) * n_sources + claim_source
+    row_bits = n_claims.bit_length()
+    if n_claims and int(key.max()).bit_length() + row_bits <= 63:
+        # Sorting numbers that carry their row is several times faster than a stable argsort.
+        key <<= row_bits
+        key |= np.arange(n_claims)
+        key.sort()
+        key &= (1 << row_bits) - 1
+        return key
+    return np.argsort(key, kind="stable")
+
+
+def offsets(index: Int, n: int) -> Int:
+    """(n + 1,) int64: where each of 0 … n - 1 begins in the sorted `index`, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n))]).astype(np.int64)
+
+
+def domains(object_: Int, value: Int, n_objects: int, n_values: int) -> tuple[Int, Int]:
+    """The domains that pairs (object, value) span, in any order, repeated or not.
+
+    Returns first_candidate (n_objects + 1,) and candidate_value (n_candidates,), ascending within an object.
+    """
+    key = np.sort(object_.astype(np.int64) * n_values + value)
+    key = key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
+    return offsets(key // max(n_values, 1), n_objects), (key % max(n_values, 1)).astype(np.int32)
+
+
+def common_domains(n_objects: int, n_values: int) -> tuple[Int, Int]:
+    """The domains of objects that may all take every value: first_candidate and candidate_value."""
+    first_candidate = np.arange(n_objects + 1, dtype=np.int64) * n_values
+    return first_candidate, np.tile(np.arange(n_values, dtype=np.int32), n_objects)
+
+
+def find_common_candidates(object_: Int, value: Int, n_values: int) -> Int:
+    """(n,) int32: what `find_candidates` finds where all objects may take every value."""
+    return np.where(value < 0, -1, object_.astype(np.int64) * n_values + value).astype(np.int32)
+
+
+def find_candidates(
+    object_: Int, value: Int, first_candidate: Int, candidate_value: Int, n_values: int
+) -> Int:
+    """(n,) int32: the candidate that each pair (object, value) is, -1 where it is none."""
+    owner = np.repeat(np.arange(len(first_candidate) - 1, dtype=np.int64), np.diff(first_candidate))
+    key = owner * n_values + candidate_value
+    wanted = object_.astype(np.int64) * n_values + value
+    at = np.searchsorted(key, wanted)
+    at[at == len(key)] = 0
+    is_found = (value >= 0) & (key[at] == wanted) if len(key) else np.zeros(len(wanted), dtype=bool)
+    return np.where(is_found, at, -1).astype(np.int32)

@@ -1,0 +1,135 @@
+"""Tables in memory: frames of any library that Narwhals knows, queries, plain rows; and frames given back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from consilience.claims.checks import SHOWN, empty_table, quantity, show, unconvertible, unusable_type
+from consilience.claims.tables import Cells, Table
+from consilience.errors import ClaimsError, EngineUnavailableError, Problem
+
+KINDS = ("pandas", "polars", "pyarrow")
+UNCONVERTIBLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def is_query(text: str) -> bool:
+    """Whether a string is a query rather than a path."""
+    return re.match(r"\s*(select|with|from)\s", text, re.IGNORECASE) is not None
+
+
+def open_query(query: str) -> Table:
+    """Open a query for DuckDB's default connection; it may name files: SELECT … FROM 'claims.parquet'."""
+    import duckdb  # takes long to load, and only queries need it
+
+    try:
+        table = duckdb.sql(query).to_arrow_table()
+    except duckdb.Error as why:
+        advice = (
+            "Correct the query. To query a frame or a table of your own, pass duckdb.sql(…) instead of text."
+        )
+        problem = Problem("bad-query", f"DuckDB cannot run it: {str(why).strip()}", advice)
+        raise ClaimsError("The query", [problem]) from None
+    return _open_arrow("The query", table)
+
+
+def open_frame(table: Any) -> Table | None:
+    """Open a frame, lazy or not, or what else offers itself as Arrow; None if it is nothing of the kind."""
+    if isinstance(table, pa.Table):
+        return _open_arrow(_label(table), table)
+    try:
+        frame: Any = nw.from_native(table, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise ClaimsError(_label(table), [_repeated_columns([str(name) for name in table.columns])]) from None
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
+            return None
+        try:
+            return _open_arrow(_label(table), pa.table(table))
+        except UNCONVERTIBLE:
+            return None
+    kind = frame.implementation.value
+    # pandas allows names that are not text.
+    found = frame.collect_schema().names()
+    names = {str(name): name for name in found}
+
+    def load(wanted: Sequence[str]) -> Cells:
+        part = frame.select(*(nw.col(names[name]) for name in wanted))
+        part = part.collect(backend="pyarrow") if isinstance(part, nw.LazyFrame) else part
+        columns, problems = {}, []
+        for name in wanted:
+            kind_of_cells = part.schema[names[name]]
+            if kind_of_cells == nw.Object and kind == "polars":
+                problems.append(unusable_type(name, "Python objects"))
+                continue
+            try:
+                columns[name] = part.select(nw.col(names[name])).to_arrow().column(0)
+            except UNCONVERTIBLE as why:
+                problems.append(unconvertible(name, why))
+        return Cells(columns, tuple(problems))
+
+    return Table(_label(table), [str(name) for name in found], load, kind if kind in KINDS else "pyarrow")
+
+
+def open_rows(rows: Iterable[Any], roles: Sequence[str]) -> Table:
+    """Open plain rows, such as (source, object, value) triples."""
+    label = f"The {'triples' if len(roles) == 3 else 'pairs'}"
+    rows = list(rows)
+    bad = [i for i, row in enumerate(rows) if isinstance(row, str | bytes) or _length(row) != len(roles)]
+    if bad:
+        examples = tuple(f"row {i + 1:,}: {show(rows[i])}" for i in bad[:SHOWN])
+        found = f"{quantity(len(bad), 'row')} of {len(rows):,} not of the form ({', '.join(roles)})."
+        advice = f"Give {len(roles)} values a row, or a path, a query or a frame."
+        raise ClaimsError(label, [Problem("ragged-row", found, advice, len(bad), examples)])
+    if not rows:
+        raise ClaimsError(label, [empty_table("There are no rows.")])
+
+    def load(wanted: Sequence[str]) -> Cells:
+        columns, problems = {}, []
+        for name in wanted:
+            at = roles.index(name)
+            try:
+                columns[name] = pa.chunked_array([pa.array([row[at] for row in rows], from_pandas=True)])
+            except UNCONVERTIBLE as why:
+                problems.append(unconvertible(name, why))
+        return Cells(columns, tuple(problems))
+
+    return Table(label, list(roles), load)
+
+
+def to_frame(table: Any, kind: str) -> Any:
+    """A pyarrow Table as a frame of this kind: "pandas", "polars" or "pyarrow"."""
+    if kind == "pyarrow":
+        return table
+    try:
+        frame: Any = nw.from_native(table)
+        return frame.to_pandas() if kind == "pandas" else frame.to_polars()
+    except ImportError:
+        what = f"The table came in as a {kind} frame, and {kind} is not installed here."
+        raise EngineUnavailableError(f"{what} Run: pip install {kind}") from None
+
+
+def _open_arrow(label: str, table: Any) -> Table:
+    def load(wanted: Sequence[str]) -> Cells:
+        return Cells({name: table.column(name) for name in wanted})
+
+    return Table(label, table.column_names, load)
+
+
+def _label(table: Any) -> str:
+    return f"The {type(table).__module__.partition('.')[0]} {type(table).__name__}"
+
+
+def _repeated_columns(names: Sequence[str]) -> Problem:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    found = f"More than one column is called {' and '.join(map(repr, twice))}."
+    return Problem("duplicate-column", found, "Give each column its own name.")
+
+
+def _length(row: Any) -> int:
+    return len(row) if hasattr(row, "__len__") and hasattr(row, "__getitem__") else -1

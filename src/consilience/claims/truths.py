@@ -1,0 +1,124 @@
+"""Truths: what is known to be true of some objects, lined up with the candidates of claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from consilience.claims.checks import quantity
+from consilience.claims.encoding import Claims, Int, common_domains, domains, find_candidates
+from consilience.claims.vocabulary import TEXT, Codes, is_text, name_of, positions
+from consilience.errors import ClaimsError, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Truths:
+    """The true value of each of some objects.
+
+    objects : the caller's own ids, sorted, each once (a pyarrow Array)
+    values  : the true value of each
+    """
+
+    objects: Any
+    values: Any
+    frame: str = "pyarrow"
+    """The kind of frame that came in."""
+    notes: tuple[str, ...] = ()
+    """What was merged on the way in."""
+
+    def __repr__(self) -> str:
+        return f"Truths({quantity(len(self.objects), 'object')})"
+
+
+def align_truths(truths: Truths, claims: Claims) -> Int:
+    """(n_objects,) int64: the candidate that is each object's truth.
+
+    -1 : no truth is given for the object; -2 : one is given, and it is not among the object's candidates
+    """
+    aligned = np.full(claims.n_objects, -1, dtype=np.int64)
+    object_, _, candidate = _located(truths, claims)
+    is_claimed = object_ >= 0
+    aligned[object_[is_claimed]] = np.where(candidate >= 0, candidate, -2)[is_claimed]
+    return aligned
+
+
+def extend_domains(claims: Claims, truths: Truths) -> Claims:
+    """Claims whose domains hold the truths too, so that a truth nobody claims can be known.
+
+    Labels that are common to all objects stay common: a new one joins every object's domain. Truths of
+    objects that nobody claims anything about are of no use here; they are counted in `notes`.
+    """
+    object_, value, candidate = _located(truths, claims)
+    notes = claims.notes
+    n_strangers = int((object_ < 0).sum())
+    if n_strangers:
+        notes += (
+            f"{quantity(n_strangers, 'truth')} of {len(object_):,} about objects without claims, not used.",
+        )
+    is_new = (object_ >= 0) & (candidate < 0)
+    if not is_new.any():
+        return claims if notes == claims.notes else replace(claims, notes=notes)
+    notes += (f"{quantity(int(is_new.sum()), 'truth')} that nobody claimed added to the domains.",)
+
+    old_values = _vocabulary(claims.values)
+    new_values = _as_type(truths.values.filter(pa.array(is_new & (value < 0))), old_values.type)
+    values = pc.unique(pa.concat_arrays([old_values, new_values]))
+    values = values.take(pc.array_sort_indices(values))
+    renumbered = positions(old_values, values)
+    candidate_value = renumbered[claims.candidate_value]
+    if claims.domain == "common":
+        spanned = common_domains(claims.n_objects, len(values))
+    else:
+        owners = np.concatenate([claims.candidate_object(), object_[is_new]])
+        added = positions(truths.values.filter(pa.array(is_new)), values)
+        spanned = domains(owners, np.concatenate([candidate_value, added]), claims.n_objects, len(values))
+    claimed = candidate_value[claims.claim_candidate]
+    return replace(
+        claims,
+        values=values,
+        first_candidate=spanned[0],
+        candidate_value=spanned[1],
+        claim_candidate=find_candidates(claims.claim_object(), claimed, *spanned, len(values)),
+        notes=notes,
+    )
+
+
+def _located(truths: Truths, claims: Claims) -> tuple[Codes, Codes, Codes]:
+    """(n_truths,) object, value and candidate, in the claims, of each truth; -1 where there is none."""
+    object_ = _positions(truths.objects, claims.objects, "objects")
+    value = _positions(truths.values, claims.values, "values")
+    spanned = claims.first_candidate, claims.candidate_value
+    candidate = find_candidates(object_, value, *spanned, claims.n_values)
+    return object_, value, np.where(object_ < 0, np.int32(-1), candidate)
+
+
+def _vocabulary(ids: Any) -> Any:
+    ids = ids if isinstance(ids, pa.Array) else pa.array(ids)
+    return ids.cast(TEXT) if is_text(ids.type) else ids
+
+
+def _positions(ids: Any, vocabulary: Any, what: str) -> Codes:
+    vocabulary = _vocabulary(vocabulary)
+    try:
+        return positions(ids, vocabulary)
+    except pa.ArrowInvalid:
+        raise _mismatch(ids.type, vocabulary.type, what) from None
+
+
+def _as_type(values: Any, kind: Any) -> Any:
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        raise _mismatch(values.type, kind, "values") from None
+
+
+def _mismatch(here: Any, in_claims: Any, what: str) -> ClaimsError:
+    found = f"The {what} are {name_of(here)} here and {name_of(in_claims)} in the claims: none can be equal."
+    advice = (
+        f"Give the {what} as {name_of(in_claims)}, or read claims and truths from the same kind of table."
+    )
+    return ClaimsError("The truths", [Problem("type-mismatch", found, advice)])

@@ -1,0 +1,166 @@
+"""Vocabularies: a column as its sorted distinct ids and, for each row, an index into them.
+
+All work happens on the distinct ids, of which there are far fewer than rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+
+TEXT = pa.large_string()
+"""The one type of text, whatever came in: it has room for more than two gigabytes of ids."""
+
+MISSING = -1
+UNDECODABLE = -2
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column, encoded.
+
+    vocabulary  : the distinct ids, ascending; text by code point
+    codes       : (n_rows,) index into the vocabulary; MISSING or UNDECODABLE where there is no id
+    undecodable : (row index, bytes) of the first few cells that are not UTF-8
+    """
+
+    vocabulary: Any
+    codes: Codes
+    undecodable: tuple[tuple[int, bytes], ...] = ()
+
+    def take(self, rows: NDArray[Any]) -> Column:
+        """Some rows, in this order; the vocabulary stays whole."""
+        return Column(self.vocabulary, self.codes[rows])
+
+    def compact(self) -> Column:
+        """The same rows; ids that occur in none of them leave the vocabulary."""
+        used = np.bincount(self.codes, minlength=len(self.vocabulary)) > 0
+        if used.all():
+            return self
+        renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        return Column(self.vocabulary.filter(pa.array(used)), renumbered[self.codes])
+
+    def id_at(self, row: int | np.integer[Any]) -> Any:
+        """The id in one row, as a Python value."""
+        return self.vocabulary[int(self.codes[row])].as_py()
+
+
+def is_text(kind: Any) -> bool:
+    """Whether this Arrow type is text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_usable(kind: Any) -> bool:
+    """Whether ids may be of this Arrow type: text, bytes, numbers, truth values, dates and times."""
+    t = pa.types
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    sortable = t.is_primitive(kind) and not t.is_interval(kind) and not t.is_float16(kind)
+    return bool(
+        sortable
+        or is_text(kind)
+        or t.is_binary(kind)
+        or t.is_large_binary(kind)
+        or t.is_decimal(kind)
+        or t.is_null(kind)
+    )
+
+
+def encode(cells: Any, *, decode: bool = False) -> Column:
+    """Encode a ChunkedArray of ids; null and NaN are missing. With `decode`, bytes are UTF-8 text."""
+    if pa.types.is_null(cells.type) or len(cells) == 0:
+        return Column(pa.array([], TEXT), np.full(len(cells), MISSING, dtype=np.int32))
+    # Chunk by chunk: Arrow's own encoding of a chunked array repeats the whole dictionary for every chunk.
+    chunks = pa.chunked_array([_dictionary(chunk) for chunk in cells.chunks]).unify_dictionaries().chunks
+    codes = np.concatenate([chunk.indices.fill_null(MISSING).to_numpy() for chunk in chunks])
+    ids, bad = _plain(chunks[0].dictionary, decode)
+    vocabulary, code_of = _ranked(ids)
+    code_of = np.append(code_of, np.int32(MISSING))  # where the index of a missing cell, -1, points to
+    if not bad:
+        return Column(vocabulary, code_of[codes])
+    code_of[list(bad)] = UNDECODABLE
+    rows = np.flatnonzero(code_of[codes] == UNDECODABLE)[:3]
+    return Column(vocabulary, code_of[codes], tuple((int(row), bad[int(codes[row])]) for row in rows))
+
+
+def _ranked(ids: Any) -> tuple[Any, Codes]:
+    """The distinct ids, ascending, and the place of each id among them; MISSING for null."""
+    order = pc.array_sort_indices(ids)
+    n_known = len(ids) - ids.null_count
+    ascending = ids.take(order[:n_known])
+    is_new = np.ones(n_known, dtype=bool)
+    is_new[1:] = pc.not_equal(ascending[1:], ascending[:-1]).to_numpy(zero_copy_only=False)
+    place = np.full(len(ids), MISSING, dtype=np.int32)
+    place[order.to_numpy()[:n_known]] = np.cumsum(is_new, dtype=np.int32) - np.int32(1)
+    return (ascending if is_new.all() else ascending.filter(pa.array(is_new))), place
+
+
+def _dictionary(chunk: Any) -> Any:
+    """A chunk in dictionary form, its indices int32 and its dictionary free of nulls."""
+    if pa.types.is_dictionary(chunk.type):
+        if chunk.type.index_type == pa.int32() and chunk.dictionary.null_count == 0:
+            return chunk
+        chunk = chunk.dictionary_decode()
+    return (chunk.cast(TEXT) if pa.types.is_string_view(chunk.type) else chunk).dictionary_encode()
+
+
+def _plain(ids: Any, decode: bool) -> tuple[Any, dict[int, bytes]]:
+    """Ids with one way to write each (text as TEXT, NaN as null, -0.0 as 0.0), and those not UTF-8."""
+    if pa.types.is_floating(ids.type):
+        return pc.if_else(pc.is_nan(ids), None, pc.add(ids, pa.scalar(0.0, ids.type))), {}
+    if decode:
+        return decode_text(ids)
+    return (ids.cast(TEXT) if is_text(ids.type) else ids), {}
+
+
+def decode_text(raw: Any) -> tuple[Any, dict[int, bytes]]:
+    """Bytes as text; where they are not UTF-8, null there and the bytes by their position."""
+    try:
+        return raw.cast(TEXT), {}
+    except pa.ArrowInvalid:
+        bad = {}
+        text: list[str | None] = raw.to_pylist()
+        for i, cell in enumerate(raw.to_pylist()):
+            try:
+                text[i] = None if cell is None else cell.decode()
+            except UnicodeDecodeError:
+                text[i], bad[i] = None, cell
+        return pa.array(text, TEXT), bad
+
+
+def positions(ids: Any, vocabulary: Any) -> Codes:
+    """(n,) where each id stands in the vocabulary, -1 where it does not. Both must be of comparable types."""
+    if ids.type != vocabulary.type:
+        kind = _common_type(ids.type, vocabulary.type)
+        ids, vocabulary = ids.cast(kind), vocabulary.cast(kind)
+    found = pc.index_in(ids, vocabulary, skip_nulls=True)
+    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int32)
+
+
+def _common_type(a: Any, b: Any) -> Any:
+    if is_text(a) and is_text(b):
+        return TEXT
+    if _is_number(a) and _is_number(b):
+        return pa.int64() if pa.types.is_integer(a) and pa.types.is_integer(b) else pa.float64()
+    raise pa.ArrowInvalid(f"{name_of(a)} cannot be compared with {name_of(b)}")
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def comparable(a: Any, b: Any) -> bool:
+    """Whether ids of these two Arrow types can be equal at all."""
+    return a == b or (is_text(a) and is_text(b)) or (_is_number(a) and _is_number(b))
+
+
+def name_of(kind: Any) -> str:
+    """An Arrow type in a user's words."""
+    return "text" if is_text(kind) else str(kind)

@@ -1,0 +1,140 @@
+"""What verbs share: where text goes, tables, progress, JSON, and what becomes of errors.
+
+Results that a program may read go to stdout. Tables and progress that accompany a fit go to stderr.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from consilience.errors import ConsilienceError, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EVERY = 10.0
+"""Seconds between lines of progress where there is no terminal to redraw."""
+WIDTH = 110
+"""Columns used where there is no terminal to ask."""
+ARGUMENT = re.compile(r"\b(source|object|value|domain|on_conflict|on_missing)=(?=[\"'])")
+"""How messages name an argument of `read_claims`: on_missing="drop"."""
+
+
+def guarded(verb: Callable[..., None]) -> Callable[..., None]:
+    """The verb, with every error turned into a message and an exit code: 2 for wrong input, else 1."""
+
+    @functools.wraps(verb)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            verb(*args, **kwargs)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            fail("interrupted, nothing was written", code=130)
+        except ConsilienceError as error:
+            message = ARGUMENT.sub(lambda name: f"--{name[1].replace('_', '-')} ", str(error))
+            fail(message, code=2 if isinstance(error, InputError) else 1)
+        except Exception as error:
+            if os.environ.get("CONSILIENCE_DEBUG"):
+                raise
+            advice = "Run it again with CONSILIENCE_DEBUG=1 to see where."
+            fail(f"{type(error).__name__}: {error}\n{advice}", code=1)
+
+    return run
+
+
+def fail(message: str, code: int) -> None:
+    """Say what went wrong on stderr and leave."""
+    typer.echo(f"consilience: {message}", err=True)
+    raise typer.Exit(code)
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on one line of stdout."""
+    typer.echo(json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+
+class Screen:
+    """A terminal, or a log, that takes tables and lines; with `quiet` it takes none but warnings."""
+
+    def __init__(self, *, quiet: bool = False, stderr: bool = True) -> None:
+        from rich.console import Console
+
+        # Values are other people's text: no markup, no emoji codes, no guessing at numbers.
+        self.console: Console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+        if not self.console.is_terminal and "COLUMNS" not in os.environ:
+            self.console.width = WIDTH
+        self.quiet = quiet
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Lines of text. They are never broken, so that a path can be copied from them."""
+        if not self.quiet:
+            self.console.print(text, style=style, soft_wrap=True)
+
+    def warn(self, text: str) -> None:
+        """A line that `quiet` does not silence."""
+        self.console.print(f"warning: {text}", style="yellow", soft_wrap=True)
+
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        text: int,
+        cut: bool = True,
+    ) -> None:
+        """A table under a title: the first `text` columns are text, the others numbers set to the right.
+
+        Where space is short, numbers stay whole and text is cut or, without `cut`, broken into lines.
+        """
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        if self.quiet:
+            return
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for i, column in enumerate(columns):
+            table.add_column(column, justify="left" if i < text else "right", no_wrap=i >= text)
+        for row in rows:
+            texts = [Text(cell, no_wrap=cut, overflow="ellipsis" if cut else "fold") for cell in row[:text]]
+            table.add_row(*texts, *row[text:])
+        self.console.print()
+        self.console.print(title, style="bold")
+        self.console.print(table)
+
+    @contextmanager
+    def progress(self) -> Iterator[Callable[[str, int, float], None] | None]:
+        """What a model takes as `progress`: a line redrawn on a terminal, now and then a line elsewhere."""
+        if self.quiet:
+            yield None
+        elif self.console.is_terminal:
+            with self.console.status("fitting …") as status:
+                yield lambda stage, sweep, bound: status.update(_progress_line(stage, sweep, bound))
+        else:
+            yield self._lines()
+
+    def _lines(self) -> Callable[[str, int, float], None]:
+        due = time.monotonic() + EVERY
+
+        def line(stage: str, sweep: int, bound: float) -> None:
+            nonlocal due
+            if time.monotonic() >= due:
+                self.say(_progress_line(stage, sweep, bound))
+                due = time.monotonic() + EVERY
+
+        return line
+
+
+def _progress_line(stage: str, sweep: int, bound: float) -> str:
+    return f"{stage}: sweep {sweep:,}" + ("" if bound != bound else f", bound {bound:,.2f}")

@@ -1,0 +1,1 @@
+"""Data sets: made to order (`synthetic`, `capitals`), and public ones (`catalogue`, `fetch`)."""

@@ -1,0 +1,330 @@
+"""The fast kernel for CPUs: the loops of `numpy_`, object by object, compiled by Numba. The only file that imports it.
+
+Compiled code is cached on disk beside this file, or where NUMBA_CACHE_DIR points. Kernels release the interpreter's
+lock, so a runner may give each thread a shard.
+"""
+
+from __future__ import annotations
+
+from math import exp, lgamma, log
+
+import numpy as np
+from numba import njit
+
+from consilience.claims.encoding import Shard
+from consilience.kernels.numpy_ import expected_log_reliability, start_locals
+from consilience.kernels.state import COARSE, FINE, UNIT, Globals, Locals, Prior, Stats
+
+name = "numba"
+_compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+def structured(
+    shard: Shard, given: Globals, prior: Prior, warm: Locals | None = None
+) -> tuple[Locals, Stats]:
+    """As `numpy_.structured`."""
+    truth = np.empty(shard.n_candidates)
+    score = np.zeros(given.group.shape, np.int64)
+    reliable = np.zeros((given.n_groups, 2), np.int64)
+    terms = np.zeros((4, 2), np.int64)
+    _structured(
+        shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate, shard.log_truth,
+        given.group, given.weight, expected_log_reliability(given.reliability), prior.true_count, prior.false_count,
+        truth, score, reliable, terms,
+    )  # fmt: skip
+    return Locals(truth), Stats(score, reliable, terms)
+
+
+def mean_field(
+    shard: Shard, given: Globals, prior: Prior, warm: Locals | None = None
+) -> tuple[Locals, Stats]:
+    """As `numpy_.mean_field`."""
+    if warm is None:
+        warm = Locals(*start_locals(shard, given))
+    assert warm.reliability is not None, "mean-field carries object reliabilities from sweep to sweep"
+    truth, object_reliability = warm.truth.copy(), warm.reliability.copy()
+    score = np.zeros(given.group.shape, np.int64)
+    reliable = np.zeros((given.n_groups, 2), np.int64)
+    terms = np.zeros((4, 2), np.int64)
+    _mean_field(
+        shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate, shard.log_truth,
+        given.weight, expected_log_reliability(given.reliability), prior.true_count, prior.false_count,
+        prior.reliability / prior.reliability.sum(),
+        truth, object_reliability, score, reliable, terms,
+    )  # fmt: skip
+    return Locals(truth, object_reliability), Stats(score, reliable, terms)
+
+
+@_compiled
+def _fixed(x):  # type: ignore[no-untyped-def]
+    """Nats to fixed point."""
+    return np.int64(np.rint(x / UNIT))
+
+
+@_compiled
+def _add_term(terms, i, x):  # type: ignore[no-untyped-def]
+    """Add nats to term i in two words."""
+    coarse = np.rint(x / COARSE)
+    terms[i, 0] += np.int64(coarse)
+    terms[i, 1] += np.int64(np.rint((x - coarse * COARSE) / FINE))
+
+
+@_compiled
+def _digamma(x):  # type: ignore[no-untyped-def]
+    """ψ(x) for x > 0: recurrence up to 10, then the asymptotic series."""
+    shift = 0.0
+    while x < 10.0:
+        shift -= 1.0 / x
+        x += 1.0
+    inverse = 1.0 / (x * x)
+    series = inverse * (
+        1 / 12
+        - inverse
+        * (
+            1 / 120
+            - inverse * (1 / 252 - inverse * (1 / 240 - inverse * (1 / 132 - inverse * (691 / 32760))))
+        )
+    )
+    return shift + log(x) - 0.5 / x - series
+
+
+@_compiled
+def _log_add(a, b):  # type: ignore[no-untyped-def]
+    high, low = (a, b) if a > b else (b, a)
+    return high + np.log1p(exp(low - high))
+
+
+@_compiled
+def _normalise(logit, probability):  # type: ignore[no-untyped-def]
+    """Softmax of `logit` into `probability`; leaves ln q in `logit`."""
+    highest = logit.max()
+    total = 0.0
+    for k in range(len(logit)):
+        total += exp(logit[k] - highest)
+    log_total = highest + log(total)
+    for k in range(len(logit)):
+        logit[k] -= log_total
+        probability[k] = exp(logit[k])
+
+
+@_compiled
+def _structured(  # type: ignore[no-untyped-def]
+    claim_source, claim_candidate, first_claim, first_candidate, log_truth,
+    group, weight, log_reliable, true_count, false_count,
+    truth, score, reliable, terms,
+):  # fmt: skip
+    n_objects, width = len(first_claim) - 1, group.shape[1]
+    place = np.full(len(log_reliable), -1, np.int64)  # group -> its row among the object's pairs
+    widest = 0
+    for m in range(n_objects):
+        widest = max(widest, first_candidate[m + 1] - first_candidate[m])
+    deepest = 16
+    active = np.empty(deepest, np.int64)
+    count = np.zeros((deepest, widest))
+    q = np.empty((deepest, widest, 2))  # ln of the summands of S_lm(z), then q(r | z), then q(z, r)
+    evidence = np.empty((deepest, widest, 2))
+    logit = np.empty(widest)
+    log_eta = np.array([lgamma(true_count[0]), lgamma(true_count[1])])
+    log_theta = np.array([lgamma(false_count[0]), lgamma(false_count[1])])
+
+    for m in range(n_objects):
+        start, size = first_candidate[m], first_candidate[m + 1] - first_candidate[m]
+        n_pairs = 0
+        for i in range(first_claim[m], first_claim[m + 1]):
+            n, k = claim_source[i], claim_candidate[i] - start
+            for w in range(width):
+                if weight[n, w] <= 0.0:
+                    continue
+                p = place[group[n, w]]
+                if p < 0:
+                    p = n_pairs
+                    n_pairs += 1
+                    if n_pairs > deepest:
+                        deepest *= 2
+                        active, old_active = np.empty(deepest, np.int64), active
+                        active[:p] = old_active[:p]
+                        count, old_count = np.zeros((deepest, widest)), count
+                        count[:p] = old_count[:p]
+                        q = np.empty((deepest, widest, 2))
+                        evidence = np.empty((deepest, widest, 2))
+                    place[group[n, w]] = p
+                    active[p] = group[n, w]
+                    count[p, :size] = 0.0
+                count[p, k] += weight[n, w]
+
+        # S_lm(z), added to the truth's log prior
+        for k in range(size):
+            logit[k] = log_truth[start + k]
+        for p in range(n_pairs):
+            for r in range(2):
+                eta, theta = true_count[r], false_count[r]
+                total, prior_total, all_false = 0.0, eta + (size - 1) * theta, 0.0
+                for k in range(size):
+                    c = count[p, k]
+                    evidence[p, k, r] = 0.0
+                    if c > 0.0:
+                        as_false = lgamma(theta + c) - log_theta[r]
+                        total += c
+                        all_false += as_false
+                        evidence[p, k, r] = lgamma(eta + c) - log_eta[r] - as_false
+                common = all_false + lgamma(prior_total) - lgamma(prior_total + total)
+                for k in range(size):
+                    evidence[p, k, r] += common
+                    q[p, k, r] = log_reliable[active[p], r] + evidence[p, k, r]
+            for k in range(size):
+                nats = _log_add(q[p, k, 0], q[p, k, 1])
+                logit[k] += nats
+                q[p, k, 0] = exp(q[p, k, 0] - nats)
+                q[p, k, 1] = exp(q[p, k, 1] - nats)
+        _normalise(logit[:size], truth[start : start + size])
+
+        # E ln π_lmk replaces the counts; the bound's terms
+        claims = answers = reliability = truth_term = 0.0
+        for k in range(size):
+            if truth[start + k] > 0.0:
+                truth_term += truth[start + k] * (log_truth[start + k] - logit[k])
+        for p in range(n_pairs):
+            total = 0.0
+            unreliable_mass = reliable_mass = 0.0
+            for k in range(size):
+                total += count[p, k]
+                for r in range(2):
+                    q_r = q[p, k, r]
+                    joint = truth[start + k] * q_r
+                    if joint > 0.0:
+                        reliability += joint * (log_reliable[active[p], r] - log(q_r))
+                    answers += joint * evidence[p, k, r]
+                    q[p, k, r] = joint
+                unreliable_mass += q[p, k, 0]
+                reliable_mass += q[p, k, 1]
+            reliable[active[p], 0] += _fixed(unreliable_mass)
+            reliable[active[p], 1] += _fixed(reliable_mass)
+            common = unreliable_mass * _digamma(
+                true_count[0] + (size - 1) * false_count[0] + total
+            ) + reliable_mass * _digamma(true_count[1] + (size - 1) * false_count[1] + total)
+            for k in range(size):
+                c = count[p, k]
+                if c > 0.0:
+                    log_answer = (
+                        q[p, k, 0] * _digamma(true_count[0] + c)
+                        + (unreliable_mass - q[p, k, 0]) * _digamma(false_count[0] + c)
+                        + q[p, k, 1] * _digamma(true_count[1] + c)
+                        + (reliable_mass - q[p, k, 1]) * _digamma(false_count[1] + c)
+                        - common
+                    )
+                    claims += c * log_answer
+                    count[p, k] = log_answer
+        _add_term(terms, 0, claims)
+        _add_term(terms, 1, answers - claims)
+        _add_term(terms, 2, reliability)
+        _add_term(terms, 3, truth_term)
+
+        for i in range(first_claim[m], first_claim[m + 1]):
+            n, k = claim_source[i], claim_candidate[i] - start
+            for w in range(width):
+                if weight[n, w] > 0.0:
+                    score[n, w] += _fixed(count[place[group[n, w]], k])
+        for p in range(n_pairs):
+            place[active[p]] = -1
+
+
+@_compiled
+def _mean_field(  # type: ignore[no-untyped-def]
+    claim_source, claim_candidate, first_claim, first_candidate, log_truth,
+    weight, log_reliable, true_count, false_count, prior_reliability,
+    truth, object_reliability, score, reliable, terms,
+):  # fmt: skip
+    n_objects, n_groups = len(first_claim) - 1, len(log_reliable)
+    widest = 0
+    for m in range(n_objects):
+        widest = max(widest, first_candidate[m + 1] - first_candidate[m])
+    count = np.empty((n_groups, widest))
+    alpha = np.empty((n_groups, widest))
+    log_answer = np.empty((n_groups, widest))
+    tail_count, tail_answer, logit = np.empty(widest), np.empty(widest), np.empty(widest)
+    normaliser, prior_total = np.empty(2), np.empty(2)
+
+    for m in range(n_objects):
+        start, size = first_candidate[m], first_candidate[m + 1] - first_candidate[m]
+        nu = truth[start : start + size]
+        same = other = 0.0
+        for r in range(2):
+            eta, theta = true_count[r], false_count[r]
+            prior_total[r] = eta + (size - 1) * theta
+            normaliser[r] = lgamma(prior_total[r]) - lgamma(eta) - (size - 1) * lgamma(theta)
+            total = _digamma(prior_total[r])
+            same += prior_reliability[r] * (_digamma(eta) - total)
+            other += prior_reliability[r] * (_digamma(theta) - total)
+
+        count[:, :size] = 0.0
+        tail_count[:size] = 0.0
+        for i in range(first_claim[m], first_claim[m + 1]):
+            n, k = claim_source[i], claim_candidate[i] - start
+            for g in range(n_groups):
+                count[g, k] += weight[n, g]
+            tail_count[k] += weight[n, n_groups]
+
+        for k in range(size):
+            logit[k] = log_truth[start + k] + tail_count[k] * (same - other)
+        claims = answers = reliability = truth_term = 0.0
+        for g in range(n_groups):
+            # 1. answers
+            q1 = object_reliability[m, g]
+            alpha_total = 0.0
+            for k in range(size):
+                alpha[g, k] = (
+                    count[g, k]
+                    + (1 - q1) * (true_count[0] * nu[k] + false_count[0] * (1 - nu[k]))
+                    + q1 * (true_count[1] * nu[k] + false_count[1] * (1 - nu[k]))
+                )
+                alpha_total += alpha[g, k]
+            psi_total = _digamma(alpha_total)
+            answers -= lgamma(alpha_total)
+            # 2. reliability on this object
+            against = log_reliable[g, 0] + normaliser[0]
+            in_favour = log_reliable[g, 1] + normaliser[1]
+            for k in range(size):
+                each = _digamma(alpha[g, k]) - psi_total
+                log_answer[g, k] = each
+                against += (true_count[0] * nu[k] + false_count[0] * (1 - nu[k]) - 1) * each
+                in_favour += (true_count[1] * nu[k] + false_count[1] * (1 - nu[k]) - 1) * each
+                claims += count[g, k] * each
+                answers += lgamma(alpha[g, k]) - (alpha[g, k] - 1) * each
+            q1 = 1.0 / (1.0 + exp(against - in_favour))
+            object_reliability[m, g] = q1
+            reliable[g, 0] += _fixed(1 - q1)
+            reliable[g, 1] += _fixed(q1)
+            reliability += (1 - q1) * log_reliable[g, 0] + q1 * log_reliable[g, 1]
+            if q1 > 0.0:
+                reliability -= q1 * log(q1)
+            if q1 < 1.0:
+                reliability -= (1 - q1) * log(1 - q1)
+            # 3. truth
+            sharpness = (1 - q1) * (true_count[0] - false_count[0]) + q1 * (true_count[1] - false_count[1])
+            for k in range(size):
+                logit[k] += sharpness * log_answer[g, k]
+        _normalise(logit[:size], nu)
+
+        for k in range(size):
+            tail_answer[k] = nu[k] * same + (1 - nu[k]) * other
+            claims += tail_count[k] * tail_answer[k]
+            if nu[k] > 0.0:
+                truth_term += nu[k] * (log_truth[start + k] - logit[k])
+        for g in range(n_groups):
+            q1 = object_reliability[m, g]
+            answers += (1 - q1) * normaliser[0] + q1 * normaliser[1]
+            for k in range(size):
+                soft = (1 - q1) * (true_count[0] * nu[k] + false_count[0] * (1 - nu[k])) + q1 * (
+                    true_count[1] * nu[k] + false_count[1] * (1 - nu[k])
+                )
+                answers += (soft - 1) * log_answer[g, k]
+        _add_term(terms, 0, claims)
+        _add_term(terms, 1, answers)
+        _add_term(terms, 2, reliability)
+        _add_term(terms, 3, truth_term)
+
+        for i in range(first_claim[m], first_claim[m + 1]):
+            n, k = claim_source[i], claim_candidate[i] - start
+            for g in range(n_groups):
+                score[n, g] += _fixed(log_answer[g, k])
+            score[n, n_groups] += _fixed(tail_answer[k])

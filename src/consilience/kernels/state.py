@@ -1,0 +1,115 @@
+"""What kernels take and give: frozen, with documented shapes. Nothing here computes the model.
+
+Statistics are kept in fixed point, as 64-bit integers: integer addition does not care about order, so a sum over
+objects has the same bits for any number of shards, threads or machines. Scores are in units of 2**-30 nats. The bound's
+terms have two words, one of 2**-20 and one of 2**-50 nats: the bound of a billion claims fits, and that of ten is fine
+enough to see whether it falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Int = NDArray[np.integer[Any]]
+Fixed = NDArray[np.int64]
+
+UNIT = 2.0**-30
+COARSE, FINE = 2.0**-20, 2.0**-50
+LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
+"""The parts of the bound that are sums over objects, in the order of `Stats.terms`."""
+
+
+def to_fixed(x: Float) -> Fixed:
+    """Nats to fixed point."""
+    return np.rint(x / UNIT).astype(np.int64)
+
+
+def from_fixed(x: Fixed) -> Float:
+    """Fixed point to nats."""
+    return x.astype(np.float64) * UNIT
+
+
+def to_two_words(x: Float) -> Fixed:
+    """Nats to fixed point in a coarse and a fine word, along a new last axis."""
+    coarse = np.rint(x / COARSE)
+    return np.stack([coarse, np.rint((x - coarse * COARSE) / FINE)], axis=-1).astype(np.int64)
+
+
+def from_two_words(x: Fixed) -> Float:
+    """Two words to nats."""
+    return x[..., 0] * COARSE + x[..., 1] * FINE
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The model's settings as numbers.
+
+    true_count    : (2,) η^(r), soft count of the true value when r = 0, 1
+    false_count   : (2,) θ^(r), soft count of each false value when r = 0, 1
+    reliability   : (2,) b0, b1: u ~ Beta(b1, b0)
+    concentration : κ of the sticks
+    """
+
+    true_count: Float
+    false_count: Float
+    reliability: Float
+    concentration: float
+
+
+@dataclass(frozen=True, eq=False)
+class Globals:
+    """What every object must know: who belongs where, and how reliable each group is.
+
+    A source keeps a few groups (its *support*); rows are padded with group -1 at weight 0. Under mean-field the
+    support is every group and, as group `n_groups`, the infinite tail of groups beyond the truncation.
+
+    group       : (n_sources, width) int32    the groups a source may belong to
+    weight      : (n_sources, width) float64  q(g_n = group), rows sum to one
+    reliability : (n_groups, 2) float64       Beta parameters of q(u_l): column r holds the count of r = 0, 1
+    sticks      : (n_groups, 2) float64       Beta parameters of q(ρ_l): break here, go on
+    """
+
+    group: Int
+    weight: Float
+    reliability: Float
+    sticks: Float
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, the tail not counted."""
+        return len(self.reliability)
+
+
+@dataclass(frozen=True, eq=False)
+class Locals:
+    """What one shard knows of its own objects after a local step.
+
+    truth       : (n_candidates,) q(t_m = z)
+    reliability : (n_objects, n_groups) q(r_lm = 1) under mean-field, where it is carried from sweep to sweep;
+                  None under structured inference, which derives it afresh
+    """
+
+    truth: Float
+    reliability: Float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stats:
+    """Additive statistics of a local step, in fixed point. `a + b` is the whole distributed protocol.
+
+    score    : (n_sources, width)  Σ_m E ln π_lm[y_nm] for each group l of the source's support
+    reliable : (n_groups, 2)       Σ_m q(r_lm = 0), Σ_m q(r_lm = 1)
+    terms    : (4, 2)              the local parts of the bound, by LOCAL_TERMS, in two words
+    """
+
+    score: Fixed
+    reliable: Fixed
+    terms: Fixed
+
+    def __add__(self, other: Stats) -> Stats:
+        return Stats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))

@@ -1,0 +1,1 @@
+"""What a model found: tables, explanations, scores, and how they are kept on disk."""

@@ -1,0 +1,48 @@
+"""From probabilities to one decision an object, ties decided by the seed and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Int = NDArray[np.integer[Any]]
+
+TIED = 1e-9
+"""Probabilities closer than this are equal: less is rounding, not evidence."""
+
+
+def decide(truth: Float, first_candidate: Int, seed: int) -> tuple[Int, int]:
+    """The most probable candidate of each object, and how many objects had a tie.
+
+    A tie goes to the candidate that a hash of (seed, object) points at: no order of claims, shards or threads
+    can change it, and no candidate is favoured over the whole table.
+
+    truth           : (n_candidates,)  probabilities
+    first_candidate : (n_objects + 1,) every object has at least one candidate
+    returns decision (n_objects,) int64, n_ties
+    """
+    sizes, starts = np.diff(first_candidate), first_candidate[:-1]
+    if not len(sizes):
+        return np.zeros(0, np.int64), 0
+    tied = truth >= np.repeat(np.maximum.reduceat(truth, starts) - TIED, sizes)
+    n_tied = np.add.reduceat(tied.astype(np.int64), starts)
+    pick = (_hash(np.arange(len(sizes), dtype=np.uint64), seed) % n_tied.astype(np.uint64)).astype(np.int64)
+    tied_before: Int = np.cumsum(tied) - tied  # over all candidates
+    rank: Int = tied_before - np.repeat(tied_before[starts], sizes)
+    decision = np.flatnonzero(tied & (rank == np.repeat(pick, sizes)))
+    return decision, int(np.count_nonzero(n_tied > 1))
+
+
+def _hash(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """Two rounds of the splitmix64 finaliser: every bit of seed and index reaches every bit of the result."""
+    mixed = _mix(index + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
+    return _mix(mixed ^ np.uint64(0xD1B54A32D192ED03))
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

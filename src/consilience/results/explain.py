@@ -1,0 +1,182 @@
+"""Why this value: who claims what about one object, in which groups, and how much each group weighs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from consilience.claims.encoding import Claims, Shard
+from consilience.errors import UnknownNameError
+from consilience.kernels.numpy_ import evidence
+from consilience.kernels.state import Globals, Prior
+from consilience.results import wording
+from consilience.results.groups import Numbering
+from consilience.results.tables import ids, values_of
+
+if TYPE_CHECKING:
+    from consilience.results.fit import Fit
+
+Int = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A value the object may have, how probable it is and how many sources claim it."""
+
+    value: Any
+    probability: float
+    n_claims: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """A source that claims something about the object; its reliability in general, None if unknown."""
+
+    source: Any
+    value: Any
+    reliability: float | None
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Sources that speak together: the members of a group who claim here, or one source that is in no group.
+
+    group         : the group's number; None for a source in no group, and (with no members) for all groups
+                    that have no member here but a share in one, added up: memberships are probabilities
+    reliability   : probability that the group is reliable on this object; a lone source's own; None if
+                    neither
+    contributions : S_lm(z) in nats: what the voice adds to the log probability of each candidate, in the
+                    order of `Explanation.candidates`. Only differences matter. Empty for a source in no
+                    group.
+    """
+
+    group: int | None
+    members: tuple[Member, ...]
+    reliability: float | None
+    contributions: tuple[float, ...] = ()
+
+    @property
+    def strength(self) -> float:
+        """How far its contributions can move the decision, in nats."""
+        return max(self.contributions) - min(self.contributions) if self.contributions else 0.0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The decision on one object taken apart. `str()` of it reads well in a terminal.
+
+    candidates : the decision first, then by falling probability
+    voices     : the strongest first, then the most reliable
+    """
+
+    object: Any
+    decision: Any
+    candidates: tuple[Candidate, ...]
+    voices: tuple[Voice, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The explanation in plain words."""
+        return wording.sentence(self)
+
+    def __str__(self) -> str:
+        return wording.page(self)
+
+
+def explain(fit: Fit, object_id: Any) -> Explanation:
+    """Take the decision on one object apart; for an object that does not exist, name the nearest.
+
+    Contributions are those of the structured inference, where they add up to the log probabilities. Of a fit
+    by the paper's mean-field, which does not take objects apart, they show what the groups found have to say.
+    """
+    claims = fit.claims
+    m = find_object(claims, object_id)
+    shard = _one_object(fit, m)
+    truth = fit.truth[claims.first_candidate[m] : claims.first_candidate[m + 1]]
+    decision = int(fit.decision[m] - claims.first_candidate[m])
+    order = np.lexsort((-truth, np.arange(len(truth)) != decision))
+    values = values_of(claims, claims.first_candidate[m] + np.arange(len(truth))).to_pylist()
+    votes = np.bincount(shard.claim_candidate, minlength=len(truth))
+
+    sources = ids(claims.sources).take(pa.array(shard.claim_source)).to_pylist()
+    reliability = [None if np.isnan(r) else float(r) for r in fit.source_reliability[shard.claim_source, 0]]
+    said = [values[z] for z in shard.claim_candidate]
+    members = [Member(*member) for member in zip(sources, said, reliability, strict=True)]
+    if fit.groups_found is None or fit.prior is None:
+        voices = [_alone(member) for member in members]
+    else:
+        voices = _voices(shard, fit.groups_found, fit.prior, members, order)
+    return Explanation(
+        object=ids(claims.objects)[m].as_py(),
+        decision=values[decision],
+        candidates=tuple(Candidate(values[z], float(truth[z]), int(votes[z])) for z in order),
+        voices=tuple(sorted(voices, key=lambda voice: (-voice.strength, -(voice.reliability or 0.0)))),
+    )
+
+
+def find_object(claims: Claims, object_id: Any) -> int:
+    """The index of an object by the caller's id; text is understood as the ids' own type."""
+    objects = ids(claims.objects)
+    try:
+        found = pc.index(objects, pa.scalar(object_id).cast(objects.type)).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        found = -1
+    if found < 0:
+        known = [str(name) for name in objects.to_pylist()]
+        raise UnknownNameError("object", str(object_id), _neighbours(str(object_id), known))
+    return int(found)
+
+
+def _one_object(fit: Fit, m: int) -> Shard:
+    """Object m alone. A candidate of probability zero was ruled out by a known truth, or changes nothing."""
+    claims = fit.claims
+    candidates = slice(int(claims.first_candidate[m]), int(claims.first_candidate[m + 1]))
+    here = slice(int(claims.first_claim[m]), int(claims.first_claim[m + 1]))
+    size = candidates.stop - candidates.start
+    return Shard(
+        claim_source=claims.claim_source[here],
+        claim_candidate=claims.claim_candidate[here] - candidates.start,
+        first_claim=np.array([0, here.stop - here.start]),
+        first_candidate=np.array([0, size]),
+        log_truth=np.where(fit.truth[candidates] > 0, -np.log(size), -np.inf),
+    )
+
+
+def _voices(shard: Shard, found: Globals, prior: Prior, members: list[Member], order: Int) -> list[Voice]:
+    """One voice for each group with a member here, one for all others, one for each source in no group."""
+    # The tail of unseen groups has no answers of its own to weigh.
+    weight = np.where(found.group < found.n_groups, found.weight, 0.0)
+    parts = evidence(shard, Globals(found.group, weight, found.reliability, found.sticks), prior)
+    numbering = Numbering.of(found)
+    best = numbering.best[shard.claim_source]
+    voices, rest = [], np.zeros(len(order))
+    for p, group in enumerate(parts.pair_group):
+        nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order]
+        speakers = tuple(members[i] for i in np.flatnonzero(best == group))
+        if speakers:
+            number, reliability = int(numbering.number[group]), float(parts.pair_reliability[p])
+            voices.append(Voice(number, speakers, reliability, tuple(nats.tolist())))
+        else:
+            rest += nats
+    if rest.any():
+        voices.append(Voice(None, (), None, tuple(rest.tolist())))
+    return voices + [_alone(members[i]) for i in np.flatnonzero(best == found.n_groups)]
+
+
+def _alone(member: Member) -> Voice:
+    return Voice(None, (member,), member.reliability)
+
+
+def _neighbours(name: str, known: list[str], n: int = 1000) -> list[str]:
+    """Of very many names, those near in the alphabet: comparing the spelling of all of them takes minutes."""
+    if len(known) <= 2 * n:
+        return known
+    known.sort()
+    at = bisect_left(known, name)
+    return known[max(at - n, 0) : at + n]

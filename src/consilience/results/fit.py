@@ -1,0 +1,158 @@
+"""Fit: what a model found, frozen. Tables are made on demand, in the kind of frame that came in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from consilience.claims.encoding import Claims
+from consilience.kernels.state import Globals, Prior
+from consilience.results import dependence, tables
+from consilience.results.dependence import EffectiveSources
+from consilience.results.explain import Explanation, explain
+from consilience.results.groups import Numbering, groups_table
+from consilience.results.score import Score, score
+
+Float = NDArray[np.float64]
+Int = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """The answer of a model to a table of claims.
+
+    truth              : (n_candidates,) probability that the candidate is the truth; sums to one for each
+                         object
+    decision           : (n_objects,) the candidate decided for: the most probable, ties by the seed
+    source_reliability : (n_sources, 3) mean, low, high (90 % interval; NaN where the model gives none)
+    groups_found       : memberships and group reliabilities, for models that have groups
+    prior              : the settings that the groups were found under, as numbers
+    """
+
+    model: str
+    settings: Mapping[str, Any]
+    """The settings as asked for."""
+    learned: Mapping[str, Any]
+    """What the data decided where the settings left it open."""
+    claims: Claims
+    truth: Float
+    decision: Int
+    source_reliability: Float
+    seed: int
+    ties: int
+    """Objects whose best candidates were equally probable; the seed decided."""
+    sweeps: int
+    converged: bool
+    seconds: float
+    """Time of the fit alone, without reading and encoding."""
+    trace: tuple[Mapping[str, float], ...] = ()
+    """One record a sweep: the bound and its named terms."""
+    groups_found: Globals | None = None
+    prior: Prior | None = None
+    warnings: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def truths(self) -> Any:
+        """A frame with a row for each object: object, value, probability, runner_up, margin, n_claims.
+
+        `runner_up` is the next most probable value, `margin` how far it is behind; null and the whole
+        probability where there is no other candidate.
+        """
+        return self._frame(tables.truths_table(self))
+
+    @property
+    def sources(self) -> Any:
+        """A frame with a row for each source, the most reliable first: source, reliability, low, high, group,
+        n_claims.
+
+        `low` and `high` are a 90 % interval, `group` the group it most probably belongs to.
+        """
+        return self._frame(tables.sources_table(self))
+
+    @property
+    def groups(self) -> Any:
+        """A frame with a row for each group, the largest first: group, n_sources, reliability, low, high,
+        kind, weight.
+
+        `kind` is reliable, careless or malicious; `weight` the share of sources that a group like this draws.
+        """
+        return self._frame(groups_table(self.groups_found, self.prior))
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups that have sources; None for a model without groups."""
+        return None if self.groups_found is None else len(Numbering.of(self.groups_found).order)
+
+    @property
+    def bound(self) -> float | None:
+        """The bound at the end, by which fits of one table compare; None for a model without one."""
+        return self.trace[-1]["bound"] if self.trace else None
+
+    @property
+    def effective_sources(self) -> EffectiveSources:
+        """How many independent sources the table is worth, overall and for each object."""
+        return dependence.effective_sources(self.claims, self.groups_found)
+
+    def dependence(self, min_probability: float = 0.5) -> Any:
+        """A frame of pairs of sources that probably share a group: source_a, source_b, probability."""
+        none = np.zeros(0, np.int64)
+        a, b, probability = none, none, np.zeros(0)
+        if self.groups_found is not None:
+            a, b, probability = dependence.dependent_pairs(self.groups_found, min_probability)
+        sources = tables.ids(self.claims.sources)
+        pair = {"source_a": sources.take(pa.array(a)), "source_b": sources.take(pa.array(b))}
+        return self._frame(pa.table({**pair, "probability": probability}))
+
+    def explain(self, object_id: Any) -> Explanation:
+        """Why this object's truth was decided so: whose claims, which groups, how much each weighed."""
+        return explain(self, object_id)
+
+    def score(self, truth: Any) -> Score:
+        """Accuracy, log loss and calibration against gold truths: whatever `read_truths` understands."""
+        return score(self, truth)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write everything into a folder, whole or not at all; `consilience.load` reads it back."""
+        from consilience.results.storage import save
+
+        return save(self, folder)
+
+    def summary(self) -> str:
+        """The fit in a few lines of text."""
+        claims = self.claims
+        lines = [
+            f"{self.model}: {claims.n_claims:,} claims by {claims.n_sources:,} sources "
+            f"on {claims.n_objects:,} objects, {self.seconds:.2g} s"
+        ]
+        if self.n_groups is not None:
+            groups = f"{self.n_groups:,} group{'s' if self.n_groups != 1 else ''}"
+            worth = f"{self.effective_sources.overall:.3g}"
+            lines.append(f"{groups} of sources; together they are worth {worth} independent ones")
+        n_different = len(tables.against_majority(self))
+        lines.append(f"{n_different:,} of {claims.n_objects:,} decisions differ from the majority of claims")
+        if self.ties:
+            lines.append(f"{self.ties:,} ties, decided by seed {self.seed}")
+        if self.bound is not None:
+            state = "converged" if self.converged else "NOT converged"
+            lines.append(f"{state} after {self.sweeps:,} sweeps at a bound of {self.bound:,.2f}")
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def __repr__(self) -> str:
+        groups = "" if self.n_groups is None else f", {self.n_groups:,} groups"
+        return (
+            f"Fit({self.model!r}: {self.claims.n_objects:,} truths from {self.claims.n_claims:,} claims "
+            f"by {self.claims.n_sources:,} sources{groups}, seed={self.seed})"
+        )
+
+    def _frame(self, table: pa.Table) -> Any:
+        from consilience.claims.frames import to_frame
+
+        return to_frame(table, self.claims.frame)

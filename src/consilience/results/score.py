@@ -1,0 +1,105 @@
+"""How good an answer is, against truths that the model did not see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consilience.claims.encoding import Claims
+from consilience.errors import ClaimsError, Problem
+
+if TYPE_CHECKING:
+    from consilience.results.fit import Fit
+
+Float = NDArray[np.float64]
+Int = NDArray[np.integer[Any]]
+
+SMALLEST = 1e-12
+"""Probabilities are clipped here, so that one miss with certainty does not make the log loss infinite."""
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Score:
+    """Decisions and probabilities against gold truths, over the objects that have both gold and claims.
+
+    n_gold            : objects with a gold truth and at least one claim; every figure below is over these
+    n_unclaimed       : gold objects that nobody claims anything about: not scored
+    n_outside         : of n_gold, objects whose gold value is none of the candidates: nobody could get them
+                        right
+    accuracy          : share of right decisions; an object of n_outside counts as wrong
+    log_loss          : mean of -ln probability of the gold value (clipped at 1e-12), without the objects of
+                        n_outside, where it is not defined; None if no others are left
+    brier             : mean squared distance between the probabilities and the truth, from 0 to 2; a gold
+                        value outside the candidates is one more candidate of probability 0
+    calibration_error : mean distance between the probability of the decision and the share of right
+                        decisions, over ten bins of equally many objects (equal probabilities stay together)
+    """
+
+    n_gold: int
+    n_unclaimed: int
+    n_outside: int
+    accuracy: float
+    log_loss: float | None
+    brier: float
+    calibration_error: float
+
+
+def score(fit: Fit, truth: Any) -> Score:
+    """Compare a fit with gold truths: whatever `read_truths` understands, or what it gave."""
+    gold, n_unclaimed = gold_candidates(truth, fit.claims)
+    has_gold = np.flatnonzero(gold != -1)
+    right = fit.decision[has_gold] == gold[has_gold]
+    inside = gold[has_gold] >= 0
+    of_truth = np.where(inside, fit.truth[gold[has_gold]], 0.0)
+
+    squares = np.bincount(fit.claims.candidate_object(), fit.truth**2, minlength=fit.claims.n_objects)
+    log_loss = -np.log(np.clip(of_truth[inside], SMALLEST, None))
+    return Score(
+        n_gold=len(has_gold),
+        n_unclaimed=n_unclaimed,
+        n_outside=int(np.count_nonzero(~inside)),
+        accuracy=float(right.mean()),
+        log_loss=float(log_loss.mean()) if len(log_loss) else None,
+        brier=float(np.mean(squares[has_gold] - 2 * of_truth + 1)),
+        calibration_error=calibration_error(fit.truth[fit.decision[has_gold]], right),
+    )
+
+
+def gold_candidates(truth: Any, claims: Claims) -> tuple[Int, int]:
+    """(n_objects,) the gold candidate (-1: no gold, -2: not a candidate), and the number of gold objects
+    without claims.
+
+    Gold of which no object is claimed is an error: it belongs to another table, or its ids are written
+    otherwise.
+    """
+    from consilience.claims.reading import align_truths, read_truths
+
+    truths = read_truths(truth)
+    gold = align_truths(truths, claims)
+    n_gold = int(np.count_nonzero(gold != -1))
+    if not n_gold:
+        theirs, ours = ([str(name) for name in names[:3]] for names in (truths.objects, claims.objects))
+        raise ClaimsError(
+            "truth",
+            [
+                Problem(
+                    "no-overlap",
+                    f"none of the {len(truths.objects):,} objects with a truth has a claim "
+                    f"(truth has {', '.join(theirs)} …; claims have {', '.join(ours)} …)",
+                    "give the truths of these claims, with objects written the same way",
+                )
+            ],
+        )
+    return gold, len(truths.objects) - n_gold
+
+
+def calibration_error(probability: Float, right: NDArray[np.bool_], bins: int = BINS) -> float:
+    """Expected calibration error; equal probabilities share a bin, so that order cannot matter."""
+    edges = np.quantile(probability, np.linspace(0, 1, bins + 1)[1:-1])
+    bin_of = np.searchsorted(edges, probability)
+    gap = np.bincount(bin_of, probability - right, minlength=bins)
+    return float(np.abs(gap).sum() / len(probability))

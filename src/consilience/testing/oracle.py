@@ -1,0 +1,292 @@
+"""The local steps as slow, obvious loops: no vectorisation, no shortcuts, nothing shared with the kernels.
+
+Each function returns plain Python: q(t) as a list over candidates, statistics as nested lists, the bound's local terms
+as a dict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, lgamma, log
+
+import numpy as np
+from scipy.special import digamma
+
+from consilience.claims.encoding import Shard
+from consilience.kernels.state import Globals, Locals, Prior
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a local step gives, in plain lists."""
+
+    truth: list[float]
+    object_reliability: list[list[float]]
+    score: list[list[float]]
+    reliable: list[list[float]]
+    terms: dict[str, float]
+
+
+def dirichlet_parameters(size: int, z: int, r: int, prior: Prior) -> list[float]:
+    """a^{r,z}: η^r at z, θ^r elsewhere."""
+    return [float(prior.true_count[r] if k == z else prior.false_count[r]) for k in range(size)]
+
+
+def log_beta(a: list[float]) -> float:
+    """ln B(a) = Σ lnΓ(a_k) - lnΓ(Σ a_k)."""
+    return sum(lgamma(x) for x in a) - lgamma(sum(a))
+
+
+def expected_log_r(given: Globals, group: int, r: int) -> float:
+    """E ln p(r | u_l) under q(u_l)."""
+    b0, b1 = given.reliability[group]
+    return float(digamma((b0, b1)[r]) - digamma(b0 + b1))
+
+
+def structured(shard: Shard, given: Globals, prior: Prior) -> Result:
+    """MODEL.md §4, by enumeration of z and r for every object and every group with claims."""
+    truth: list[float] = []
+    score = [[0.0] * given.group.shape[1] for _ in range(given.group.shape[0])]
+    reliable = [[0.0, 0.0] for _ in range(given.n_groups)]
+    terms = dict.fromkeys(("claims", "answers", "reliability", "truth"), 0.0)
+    for m in range(shard.n_objects):
+        start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+        size = stop - start
+        claims = [
+            (int(shard.claim_source[i]), int(shard.claim_candidate[i]) - start)
+            for i in range(shard.first_claim[m], shard.first_claim[m + 1])
+        ]
+        counts: dict[int, list[float]] = {}
+        for n, k in claims:
+            for w in range(given.group.shape[1]):
+                if given.weight[n, w] > 0:
+                    counts.setdefault(int(given.group[n, w]), [0.0] * size)[k] += float(given.weight[n, w])
+
+        # the summands of S_lm(z), for every group, r and z
+        summand = {
+            (group, r, z): expected_log_r(given, group, r)
+            + log_beta([a + n for a, n in zip(dirichlet_parameters(size, z, r, prior), count, strict=True)])
+            - log_beta(dirichlet_parameters(size, z, r, prior))
+            for group, count in counts.items()
+            for r in (0, 1)
+            for z in range(size)
+        }
+        logit = [
+            float(shard.log_truth[start + z])
+            + sum(log(exp(summand[group, 0, z]) + exp(summand[group, 1, z])) for group in counts)
+            for z in range(size)
+        ]
+        highest = max(logit)
+        total = sum(exp(x - highest) for x in logit)
+        nu = [exp(x - highest) / total for x in logit]
+        truth += nu
+        terms["truth"] += sum(
+            q * (float(shard.log_truth[start + z]) - log(q)) for z, q in enumerate(nu) if q > 0
+        )
+
+        log_answer: dict[tuple[int, int], float] = {}
+        for group, count in counts.items():
+            q = {
+                (r, z): exp(summand[group, r, z]) / (exp(summand[group, 0, z]) + exp(summand[group, 1, z]))
+                for r in (0, 1)
+                for z in range(size)
+            }
+            for k in range(size):
+                log_answer[group, k] = 0.0
+            for (r, z), q_r in q.items():
+                posterior = [
+                    a + n for a, n in zip(dirichlet_parameters(size, z, r, prior), count, strict=True)
+                ]
+                expected = [float(digamma(a) - digamma(sum(posterior))) for a in posterior]
+                joint = nu[z] * q_r
+                reliable[group][r] += joint
+                if joint > 0:
+                    terms["reliability"] += joint * (expected_log_r(given, group, r) - log(q_r))
+                # E ln p(π | r, t) - E ln q(π | r, t)
+                a_prior = dirichlet_parameters(size, z, r, prior)
+                terms["answers"] += joint * (
+                    log_beta(posterior)
+                    - log_beta(a_prior)
+                    + sum((a_prior[k] - posterior[k]) * expected[k] for k in range(size))
+                )
+                for k in range(size):
+                    log_answer[group, k] += joint * expected[k]
+                    terms["claims"] += joint * count[k] * expected[k]
+        for n, k in claims:
+            for w in range(given.group.shape[1]):
+                if given.weight[n, w] > 0:
+                    score[n][w] += log_answer[int(given.group[n, w]), k]
+    return Result(truth, [], score, reliable, terms)
+
+
+def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Result:
+    """MODEL.md §3: π, then r, then t, group by group and object by object."""
+    assert warm.reliability is not None
+    n_groups = given.n_groups
+    truth: list[float] = []
+    object_reliability: list[list[float]] = []
+    score = [[0.0] * (n_groups + 1) for _ in range(given.group.shape[0])]
+    reliable = [[0.0, 0.0] for _ in range(n_groups)]
+    terms = dict.fromkeys(("claims", "answers", "reliability", "truth"), 0.0)
+    for m in range(shard.n_objects):
+        start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+        size = stop - start
+        claims = [
+            (int(shard.claim_source[i]), int(shard.claim_candidate[i]) - start)
+            for i in range(shard.first_claim[m], shard.first_claim[m + 1])
+        ]
+        nu = [float(x) for x in warm.truth[start:stop]]
+
+        alpha, expected, q_r = [], [], []
+        for group in range(n_groups):
+            q = [1 - float(warm.reliability[m, group]), float(warm.reliability[m, group])]
+            count = [sum(float(given.weight[n, group]) for n, y in claims if y == k) for k in range(size)]
+            alpha.append(
+                [
+                    1
+                    + count[k]
+                    + sum(
+                        q[r] * ((prior.true_count[r] - 1) * nu[k] + (prior.false_count[r] - 1) * (1 - nu[k]))
+                        for r in (0, 1)
+                    )
+                    for k in range(size)
+                ]
+            )
+            expected.append([float(digamma(a) - digamma(sum(alpha[group]))) for a in alpha[group]])
+            weight = [
+                exp(
+                    expected_log_r(given, group, r)
+                    + sum(nu[z] * log_density(expected[group], z, r, prior) for z in range(size))
+                )
+                for r in (0, 1)
+            ]
+            q_r.append([weight[0] / sum(weight), weight[1] / sum(weight)])
+
+        tail = [
+            [
+                sum(
+                    prior.reliability[r] / prior.reliability.sum() * float(digamma(a[k]) - digamma(sum(a)))
+                    for r in (0, 1)
+                    for a in [dirichlet_parameters(size, z, r, prior)]
+                )
+                for k in range(size)
+            ]
+            for z in range(size)
+        ]  # tail[z][k]: E ln π_k of a group at its prior when the truth is z
+        logit = [
+            float(shard.log_truth[start + z])
+            + sum(q_r[g][r] * log_density(expected[g], z, r, prior) for g in range(n_groups) for r in (0, 1))
+            + sum(float(given.weight[n, n_groups]) * tail[z][k] for n, k in claims)
+            for z in range(size)
+        ]
+        highest = max(logit)
+        total = sum(exp(x - highest) for x in logit)
+        nu = [exp(x - highest) / total for x in logit]
+
+        truth += nu
+        object_reliability.append([q[1] for q in q_r])
+        terms["truth"] += sum(
+            q * (float(shard.log_truth[start + z]) - log(q)) for z, q in enumerate(nu) if q > 0
+        )
+        for group in range(n_groups):
+            for r in (0, 1):
+                reliable[group][r] += q_r[group][r]
+                terms["reliability"] += q_r[group][r] * (expected_log_r(given, group, r) - log(q_r[group][r]))
+                terms["answers"] += q_r[group][r] * sum(
+                    nu[z] * log_density(expected[group], z, r, prior) for z in range(size)
+                )
+            terms["answers"] -= sum(
+                (alpha[group][k] - 1) * expected[group][k] for k in range(size)
+            ) - log_beta(alpha[group])
+        for n, k in claims:
+            for group in range(n_groups):
+                score[n][group] += expected[group][k]
+                terms["claims"] += float(given.weight[n, group]) * expected[group][k]
+            at_prior = sum(nu[z] * tail[z][k] for z in range(size))
+            score[n][n_groups] += at_prior
+            terms["claims"] += float(given.weight[n, n_groups]) * at_prior
+    return Result(truth, object_reliability, score, reliable, terms)
+
+
+def log_density(expected: list[float], z: int, r: int, prior: Prior) -> float:
+    """E ln Dir(π; a^{r,z}) when E ln π = expected."""
+    a = dirichlet_parameters(len(expected), z, r, prior)
+    return sum((x - 1) * e for x, e in zip(a, expected, strict=True)) - log_beta(a)
+
+
+def sample_terms(
+    shard: Shard, given: Globals, prior: Prior, n_samples: int, rng: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """Monte Carlo of the structured bound: draw from q, average ln p - ln q term by term. Mean and standard error.
+
+    Draws g, u, ρ from their factors, then t, r | t and π | r, t from the optimal local factors, and evaluates the
+    densities themselves: no expectation is taken in closed form.
+    """
+    from scipy import stats
+
+    n_sources, width = given.group.shape
+    optimum = structured(shard, given, prior)
+    draws: dict[str, list[float]] = {
+        name: [] for name in ("claims", "answers", "reliability", "truth", "membership", "sticks", "groups")
+    }
+    for _ in range(n_samples):
+        u = np.array([rng.beta(b1, b0) for b0, b1 in given.reliability])
+        rho = np.array([rng.beta(a, b) for a, b in given.sticks])
+        log_lambda = np.log(rho) + np.concatenate([[0.0], np.cumsum(np.log1p(-rho))[:-1]])
+        slot = [int(rng.choice(width, p=given.weight[n])) for n in range(n_sources)]
+        group = [int(given.group[n, slot[n]]) for n in range(n_sources)]
+        draw = dict.fromkeys(draws, 0.0)
+        draw["groups"] = sum(
+            float(stats.beta.logpdf(u[g], *prior.reliability[::-1]) - stats.beta.logpdf(u[g], b1, b0))
+            for g, (b0, b1) in enumerate(given.reliability)
+        )
+        draw["sticks"] = sum(
+            float(stats.beta.logpdf(rho[g], 1, prior.concentration) - stats.beta.logpdf(rho[g], a, b))
+            for g, (a, b) in enumerate(given.sticks)
+        )
+        draw["membership"] = sum(
+            float(log_lambda[group[n]] - log(given.weight[n, slot[n]])) for n in range(n_sources)
+        )
+        for m in range(shard.n_objects):
+            start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+            size = stop - start
+            nu = optimum.truth[start:stop]
+            z = int(rng.choice(size, p=np.array(nu) / sum(nu)))
+            draw["truth"] += float(shard.log_truth[start + z]) - log(nu[z])
+            claims = [
+                (int(shard.claim_source[i]), int(shard.claim_candidate[i]) - start)
+                for i in range(shard.first_claim[m], shard.first_claim[m + 1])
+            ]
+            counts: dict[int, list[float]] = {}
+            for n, k in claims:
+                for w in range(width):
+                    if given.weight[n, w] > 0:
+                        counts.setdefault(int(given.group[n, w]), [0.0] * size)[k] += float(
+                            given.weight[n, w]
+                        )
+            for g, count in counts.items():
+                posterior = {
+                    r: np.array(dirichlet_parameters(size, z, r, prior)) + np.array(count) for r in (0, 1)
+                }
+                summand = [
+                    expected_log_r(given, g, r)
+                    + log_beta(list(posterior[r]))
+                    - log_beta(dirichlet_parameters(size, z, r, prior))
+                    for r in (0, 1)
+                ]
+                q1 = 1 / (1 + exp(summand[0] - summand[1]))
+                r = int(rng.random() < q1)
+                pi = np.maximum(rng.dirichlet(posterior[r]), 1e-300)
+                log_pi = np.log(pi)
+                a = np.array(dirichlet_parameters(size, z, r, prior))
+                draw["reliability"] += log(u[g] if r else 1 - u[g]) - log(q1 if r else 1 - q1)
+                draw["answers"] += float(
+                    np.sum((a - posterior[r]) * log_pi) - log_beta(list(a)) + log_beta(list(posterior[r]))
+                )
+                draw["claims"] += sum(float(log_pi[k]) for n, k in claims if group[n] == g)
+        for name, value in draw.items():
+            draws[name].append(value)
+    return {
+        name: (float(np.mean(values)), float(np.std(values) / np.sqrt(n_samples)))
+        for name, values in draws.items()
+    }

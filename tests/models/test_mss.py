@@ -1,0 +1,118 @@
+"""MSS as a user meets it: settings, selection, known truths, reliabilities, and what it finds in planted tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from consilience.claims.reading import read_claims
+from consilience.datasets.synthetic import planted
+from consilience.errors import SettingsError
+from consilience.models.mss.model import MSS, source_reliability
+from consilience.models.mss.select import grid
+from consilience.models.mss.starts import structural_order
+from consilience.models.vote import Vote
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"inference": "magic"}, "'inference' must be one of structured, mean-field"),
+        ({"true_count": (1.0, 0.5), "false_count": (1.0, 0.5)}, "greater than false_count"),
+        ({"true_count": (2.0, 10.0), "false_count": (1.0, 1.0)}, "at most false_count"),
+        ({"false_count": (0.0, 1.0)}, "two positive numbers"),
+        ({"reliability": (1.0, float("nan"))}, "two positive numbers"),
+        ({"concentration": 0.0}, "a positive number"),
+        ({"max_groups": 0}, "a positive whole number"),
+        ({"n_starts": 2.5}, "a positive whole number"),
+        ({"select": "oracle"}, "None or 'grid'"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        MSS(**settings)
+
+
+def test_the_grid_is_the_papers():
+    settings = list(grid())
+    assert len(settings) == 6 * 10 * 9 * 3
+    assert all(p.true_count[1] > p.false_count[1] and p.false_count[0] >= p.true_count[0] for p in settings)
+
+
+def test_grid_selection_keeps_the_highest_bound():
+    claims = read_claims(planted("copied-leader", n_objects=30, seed=1).claims)
+    model = MSS(select="grid", max_groups=3, n_starts=1, max_sweeps=8)
+    fit = model.fit(claims)
+    assert fit.learned["concentration"] in (1.0, 5.0, 10.0)
+    rival = MSS(true_count=(1.0, 2.0), false_count=(1.0, 1.0), max_groups=3, n_starts=1, max_sweeps=8).fit(
+        claims
+    )
+    assert fit.bound >= rival.bound
+
+
+def test_known_truths_help_where_the_majority_is_wrong():
+    """The bloc outvotes everybody; some known truths unmask it, and not only on the objects they name."""
+    data = planted("malicious-bloc", n_objects=300, seed=0)
+    claims = read_claims(data.claims)
+    truth = dict(zip(data.truth["object"].to_pylist(), data.truth["value"].to_pylist(), strict=True))
+    known = dict(list(truth.items())[:100])
+    rest = {name: value for name, value in truth.items() if name not in known}
+    without = MSS().fit(claims).score(truth=rest).accuracy
+    informed = MSS().fit(claims, known=known).score(truth=rest).accuracy
+    assert informed > without + 0.3
+    assert Vote().fit(claims).score(truth=rest).accuracy < 0.3
+
+
+def test_reliability_is_the_papers_formula():
+    fit = MSS().fit(read_claims(planted("six-groups", n_objects=60, seed=0).claims))
+    found, prior = fit.groups_found, fit.prior
+    expected = np.zeros(fit.claims.n_sources)
+    for n in range(fit.claims.n_sources):
+        for group, weight in zip(found.group[n], found.weight[n], strict=True):
+            if weight > 0:
+                expected[n] += weight * found.reliability[group, 1] / found.reliability[group].sum()
+    assert np.allclose(fit.source_reliability[:, 0], expected)
+    low, high = source_reliability(found, prior)[:, 1:].T
+    assert np.all(low <= expected)
+    assert np.all(expected <= high)
+
+
+def test_mean_field_sources_in_the_tail_are_as_reliable_as_the_prior():
+    fit = MSS(inference="mean-field", max_groups=3, n_starts=1, reliability=(1.0, 3.0)).fit(
+        read_claims(planted("independent", n_objects=20, seed=0).claims)
+    )
+    tail = fit.groups_found.weight[:, -1]
+    mean = fit.groups_found.reliability[:, 1] / fit.groups_found.reliability.sum(axis=1)
+    assert np.allclose(fit.source_reliability[:, 0], fit.groups_found.weight[:, :-1] @ mean + tail * 0.75)
+
+
+def test_progress_is_told_and_the_bound_rises():
+    told = []
+    MSS(n_starts=2).fit(
+        read_claims(planted("six-groups", n_objects=50, seed=0).claims),
+        progress=lambda *what: told.append(what),
+    )
+    assert {stage for stage, _, _ in told} == {"settings 1/1, start 1/2", "settings 1/1, start 2/2"}
+    for stage in {stage for stage, _, _ in told}:
+        bounds = [bound for s, _, bound in told if s == stage]
+        assert np.all(np.diff(bounds) >= -1e-9 * abs(bounds[-1]))
+
+
+def test_stopping_early_is_said():
+    fit = MSS(max_sweeps=2, n_starts=1).fit(read_claims(planted("six-groups", n_objects=50, seed=0).claims))
+    assert not fit.converged
+    assert "max_sweeps" in fit.warnings[0]
+
+
+def test_structural_order_follows_what_sources_claim_not_their_names():
+    data = planted("six-groups", n_objects=40, seed=0)
+    rows = list(zip(*(data.claims[c].to_pylist() for c in ("source", "object", "value")), strict=True))
+    claims = read_claims(rows)
+    renamed = read_claims([(f"x{hash_of(s):05}", f"y{hash_of(o):05}", v) for s, o, v in rows])
+    before = [claims.sources[int(n)].as_py() for n in structural_order(claims)]
+    after = [renamed.sources[int(n)].as_py() for n in structural_order(renamed)]
+    assert [f"x{hash_of(s):05}" for s in before] == after
+
+
+def hash_of(name: str) -> int:
+    return sum(ord(character) * 7919**i for i, character in enumerate(name)) % 99991
