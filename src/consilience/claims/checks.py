@@ -22,9 +22,10 @@ SHOWN = 3
 
 def show(value: Any) -> str:
     """A value as messages show it: quoted, and cut when it is long."""
-    if not isinstance(value, str | bytes):
-        return repr(value)
-    return repr(value) if len(value) <= 60 else f"{value[:60]!r}… ({len(value):,} long)"
+    if isinstance(value, str | bytes) and len(value) > 60:
+        return f"{value[:60]!r}… ({len(value):,} long)"
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:60]}…"
 
 
 def quantity(n: int, one: str, many: str | None = None) -> str:

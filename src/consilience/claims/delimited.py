@@ -103,44 +103,55 @@ def _parse(
 ) -> tuple[Any, list[tuple[int, str]]]:
     """The wanted columns and, apart, rows with a wrong number of cells: (row, what was found)."""
     width = len(layout.names)
-    include = [str(i) for i in wanted]
-    convert = pa.csv.ConvertOptions(
+    include = [str(i) for i in wanted]  # columns go by position: names may be repeated or undecodable
+    converting = pa.csv.ConvertOptions(
         include_columns=include,
         column_types={name: pa.dictionary(pa.int32(), pa.binary()) for name in include},
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
     )
-    block_size, use_threads = SMALLEST_BLOCK, True
+    reading = pa.csv.ReadOptions(
+        block_size=SMALLEST_BLOCK,
+        column_names=[str(i) for i in range(width)],
+        skip_rows_after_names=layout.n_lines,
+    )
+    parsing = pa.csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
+    end = f"\n{layout.delimiter * (width - 1)}\n".encode()
+    ragged: list[tuple[int, str]] = []
+
+    def set_aside(row: Any) -> str:
+        text = row.text.encode("latin-1").decode(errors="backslashreplace")
+        ragged.append((row.number - layout.n_lines, f"{quantity(row.actual_columns, 'cell')}: {show(text)}"))
+        return "skip"
+
     while True:
-        ragged: list[tuple[int, str]] = []
-
-        def set_aside(row: Any, ragged: list[tuple[int, str]] = ragged) -> str:
-            ragged.append((row.number, f"{quantity(row.actual_columns, 'cell')}: {show(row.text)}"))
-            return "skip"
-
-        # Columns go by position: names may be repeated or undecodable.
-        reading = pa.csv.ReadOptions(
-            use_threads=use_threads,
-            block_size=block_size,
-            column_names=[str(i) for i in range(width)],
-            skip_rows_after_names=layout.n_lines,
-        )
-        parsing = pa.csv.ParseOptions(
-            delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=set_aside
-        )
-        end = f"\n{layout.delimiter * (width - 1)}\n".encode()
+        ragged.clear()
         try:
             with io.BufferedReader(_Ended(open_stream(place), end)) as stream:
-                table = pa.csv.read_csv(stream, reading, parsing, convert)
+                table = pa.csv.read_csv(stream, reading, parsing, converting)
         except (OSError, pa.ArrowException) as why:
-            if "straddling" not in str(why) or block_size >= LARGEST_BLOCK:
+            if "straddling" in str(why) and reading.block_size < LARGEST_BLOCK:
+                reading.block_size *= 16  # for a row longer than a block
+            elif "columns, got" in str(why) and reading.use_threads:
+                # Only one thread numbers the rows, and a row must be decodable to be handed out: any is as Latin-1.
+                reading.use_threads, reading.encoding = False, "latin-1"
+                parsing.invalid_row_handler = set_aside
+            else:
                 raise unreadable(path, why) from None
-            block_size *= 16  # a row longer than a block
-            continue
-        if not ragged or not use_threads:
-            return table, [(number - layout.n_lines, text) for number, text in ragged]
-        use_threads = False  # rows are numbered only when one thread reads
+        else:
+            return (_from_latin(table) if reading.encoding == "latin-1" else table), ragged
+
+
+def _from_latin(table: Any) -> Any:
+    """Dictionaries of the bytes that stood in the file, from what reading it as Latin-1 made of them."""
+
+    def restored(chunk: Any) -> Any:
+        raw = [cell.decode().encode("latin-1") for cell in chunk.dictionary.to_pylist()]
+        return pa.DictionaryArray.from_arrays(chunk.indices, pa.array(raw, pa.binary()))
+
+    columns = [pa.chunked_array(map(restored, column.chunks), column.type) for column in table.columns]
+    return pa.table(columns, table.column_names)
 
 
 def _ragged_rows(ragged: Sequence[tuple[int, str]], width: int) -> Problem:

@@ -1,23 +1,19 @@
-"""Tables in files: which reader a path needs, what can be wrong before any cell is read, and Parquet."""
+"""Tables in files: which reader a path needs, and what can be wrong before any cell is read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset
 
-from consilience.claims.tables import Cells, Table
-from consilience.claims.vocabulary import is_text
+from consilience.claims.tables import Table
 from consilience.errors import ClaimsError, Problem, nearest
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 JSON_ENDINGS = (".jsonl", ".ndjson")
 PARQUET_ENDINGS = (".parquet", ".pq")
-ROWS_AT_A_TIME = 1 << 20
 SUPPORTED = (
     ".csv, .tsv, .txt, .jsonl, .ndjson (each also .gz), .parquet, a folder or pattern of Parquet files"
 )
@@ -27,15 +23,15 @@ def open_file(path: str) -> Table:
     """Open a file by its ending; a folder or a pattern stands for the Parquet files it holds."""
     place = Path(path).expanduser()
     if place.is_dir():
-        return open_parquet(path, sorted(glob(str(place / "**" / "*.parquet"), recursive=True)))
+        return _open_parquet(path, glob(str(place / "**" / "*.parquet"), recursive=True))
     if has_magic(path) and not place.exists():
-        return open_parquet(path, sorted(glob(str(place), recursive=True)))
+        return _open_parquet(path, glob(str(place), recursive=True))
     if not place.exists():
         raise ClaimsError(path, [_missing_file(place)])
     name = place.name.lower()
     if name.endswith(PARQUET_ENDINGS):
-        return open_parquet(path, [str(place)])
-    # Each reader brings its own library: only the one that is needed is imported.
+        return _open_parquet(path, [str(place)])
+    # Each reader brings its own library, slow to load: only the one that is needed is imported.
     if name.removesuffix(".gz").endswith(TEXT_ENDINGS):
         from consilience.claims.delimited import open_delimited
 
@@ -49,38 +45,17 @@ def open_file(path: str) -> Table:
     raise ClaimsError(path, [Problem("unknown-format", found, advice)])
 
 
-def open_parquet(path: str, files: Sequence[str]) -> Table:
-    """Open Parquet files as one table, in the order given; the first says which columns there are."""
+def _open_parquet(path: str, files: list[str]) -> Table:
     others = [file for file in files if not file.lower().endswith(PARQUET_ENDINGS)]
     if others:
         found = f"{others[0]!r} is not a Parquet file."
         raise ClaimsError(path, [Problem("unknown-format", found, f"Give one of: {SUPPORTED}.")])
     if not files:
-        raise ClaimsError(
-            path, [Problem("missing-file", "There is no Parquet file here.", f"Give one of: {SUPPORTED}.")]
-        )
-    try:
-        dataset = pa.dataset.dataset(files, format="parquet")
-    except (OSError, pa.ArrowException) as why:
-        raise unreadable(path, why) from None
+        found = "There is no Parquet file here."
+        raise ClaimsError(path, [Problem("missing-file", found, f"Give one of: {SUPPORTED}.")])
+    from consilience.claims.parquet import open_parquet
 
-    def load(wanted: Sequence[str]) -> Cells:
-        chunks: dict[str, list[Any]] = {name: [] for name in wanted}
-        try:
-            for batch in dataset.to_batches(columns=list(wanted), batch_size=ROWS_AT_A_TIME):
-                for name in wanted:
-                    cells = batch.column(name)
-                    # A text is kept once for each batch, not for each row, so that large files fit in memory.
-                    chunks[name].append(cells.dictionary_encode() if is_text(cells.type) else cells)
-        except (OSError, pa.ArrowException) as why:
-            raise unreadable(path, why) from None
-        columns = {}
-        for name in wanted:
-            kind = chunks[name][0].type if chunks[name] else dataset.schema.field(name).type
-            columns[name] = pa.chunked_array(chunks[name], type=kind)
-        return Cells(columns)
-
-    return Table(path, dataset.schema.names, load)
+    return open_parquet(path, sorted(files))
 
 
 def open_stream(place: Path) -> Any:

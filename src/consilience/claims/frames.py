@@ -28,7 +28,8 @@ def open_query(query: str) -> Table:
     import duckdb  # takes long to load, and only queries need it
 
     try:
-        table = duckdb.sql(query).to_arrow_table()
+        relation = duckdb.sql(query)
+        table = relation.to_arrow_table() if relation is not None else pa.table({})
     except duckdb.Error as why:
         advice = (
             "Correct the query. To query a frame or a table of your own, pass duckdb.sql(…) instead of text."

@@ -1,0 +1,291 @@
+"""Reading: every kind of table gives the same claims; columns are recognised; text survives."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from claim_tables import ARRAYS, Triple, assert_same_claims, every_kind, triples_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from consilience.claims.frames import to_frame
+from consilience.claims.reading import read_claims, read_truths
+
+HOSTILE = [
+    ("Ünïcode ✓ 𝔘", "o1", " a"),
+    ("a,b;c|d\te", "o1", "a"),
+    ('say "x"', "o1", "=1+1"),
+    ("line\nbreak\r\nand\rmore", "o1", "None"),
+    ("nul\x00inside", "o1", "NA"),
+    ("NULL", "o2", "null"),
+    ("'; DROP TABLE claims; --", "o2", "nan"),
+    ("long", "o2", "x" * 5_000_000),
+    ("\u202eright to left", "o2", "e\u0301"),
+    ("\u202eright to left", "o1", "é"),
+    ("0", "007", "7.0"),
+    ("00", "7", "7"),
+    ("true", "007", "\\N"),
+]
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
+few = st.sampled_from(["a", "b", "A", " a", "é", "None", '"', "\n", ",", "\x00"])
+names = st.one_of(few, texts)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Triple]:
+    """Rows in which no source contradicts itself."""
+    said = draw(st.dictionaries(st.tuples(names, names), names, min_size=1, max_size=12))
+    return [(source, object_, value) for (source, object_), value in said.items()]
+
+
+@given(tables())
+def test_triples_come_back(rows: list[Triple]) -> None:
+    claims = read_claims(rows)
+    assert triples_of(claims) == sorted(rows)
+    assert claims.notes == ()
+
+
+@given(tables(), st.randoms(use_true_random=False), st.integers(1, 5))
+def test_order_and_chunks_of_rows_do_not_matter(rows: list[Triple], random: Any, size: int) -> None:
+    claims = read_claims(rows)
+    shuffled = random.sample(rows, len(rows))
+    assert_same_claims(claims, read_claims(shuffled))
+    frame = pa.table([[row[i] for row in shuffled] for i in range(3)], names=["source", "object", "value"])
+    chunks = pa.concat_tables([frame.slice(i, size) for i in range(0, len(frame), size)])
+    assert_same_claims(claims, read_claims(chunks))
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(tables())
+def test_kind_of_table_does_not_matter(rows: list[Triple]) -> None:
+    expected = read_claims(rows)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, table in every_kind(rows, Path(folder)):
+            try:
+                assert_same_claims(expected, read_claims(table))
+            except AssertionError as why:
+                raise AssertionError(f"as {kind}") from why
+
+
+def test_hostile_text_survives_every_kind_of_table(tmp_path: Path) -> None:
+    for kind, table in every_kind(HOSTILE, tmp_path):
+        assert triples_of(read_claims(table)) == sorted(HOSTILE), kind
+
+
+def test_claims_are_canonical() -> None:
+    claims = read_claims([("s2", "o2", "x"), ("s1", "o2", "y"), ("s2", "o1", "z")])
+    assert claims.sources.to_pylist() == ["s1", "s2"]
+    assert claims.objects.to_pylist() == ["o1", "o2"]
+    assert claims.values.to_pylist() == ["x", "y", "z"]
+    assert claims.first_claim.tolist() == [0, 1, 3]
+    assert claims.claim_source.tolist() == [1, 0, 1]
+    assert claims.first_candidate.tolist() == [0, 1, 3]
+    assert claims.candidate_value.tolist() == [2, 0, 1]
+    assert claims.claim_candidate.tolist() == [0, 2, 1]
+    assert [getattr(claims, name).dtype for name in ARRAYS] == [
+        np.int32,
+        np.int32,
+        np.int64,
+        np.int64,
+        np.int32,
+    ]
+
+
+def test_claims_come_back_unchanged() -> None:
+    claims = read_claims([("a", "b", "c")])
+    assert read_claims(claims) is claims
+    truths = read_truths({"b": "c"})
+    assert read_truths(truths) is truths
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "task,worker,label",
+        "item,rater,rating",
+        "Task,Annotator,Label",
+        "ITEM,JUDGE,VERDICT",
+        "entity,labeler,answer",
+    ],
+)
+def test_names_of_other_packages_are_understood(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text(f"{header}\no,s,v\n")
+    claims = read_claims(path)
+    assert triples_of(claims) == [("s", "o", "v")]
+    object_, source, value = header.split(",")
+    assert claims.columns == (source, object_, value)
+
+
+def test_our_own_names_win_over_others(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text("worker,source,task,object,Value,value\nno,s,no,o,no,v\n")
+    assert triples_of(read_claims(path)) == [("s", "o", "v")]
+
+
+def test_any_name_by_argument(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text("seller,isbn,authors,value\ns,o,v,9.99\n")
+    claims = read_claims(path, source="seller", object="isbn", value="authors")
+    assert triples_of(claims) == [("s", "o", "v")]
+    assert claims.columns == ("seller", "isbn", "authors")
+
+
+def test_a_column_named_for_one_role_is_not_taken_for_another() -> None:
+    frame = pa.table({"label": ["o"], "worker": ["s"], "answer": ["v"]})
+    assert triples_of(read_claims(frame, object="label")) == [("s", "o", "v")]
+
+
+def test_frame_columns_need_not_be_named_by_text() -> None:
+    frame = pd.DataFrame([["s", "o", "v"]])
+    assert triples_of(read_claims(frame, source="0", object="1", value="2")) == [("s", "o", "v")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source;object;value\ns;o;v\n",
+        "source\tobject\tvalue\ns\to\tv\n",
+        "source|object|value\ns|o|v\n",
+        "\ufeffsource,object,value\ns,o,v\n",
+        '"source","object","value"\n"s","o","v"\n',
+        "source,object,value\r\ns,o,v\r\n",
+        "source,object,value\rs,o,v\r",
+        "source,object,value\ns,o,v",
+        "\n\nsource,object,value\n\ns,o,v\n\n\n",
+        'source,object,value,"a\nnote; or; two"\ns,o,v,x\n',
+    ],
+    ids=[
+        "semicolon",
+        "tab",
+        "bar",
+        "BOM",
+        "quotes",
+        "CRLF",
+        "CR",
+        "no last newline",
+        "blank lines",
+        "newline in header",
+    ],
+)
+def test_dialects_of_delimited_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "claims.txt"
+    path.write_bytes(text.encode())
+    assert triples_of(read_claims(path)) == [("s", "o", "v")]
+
+
+def test_json_cells_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "claims.jsonl"
+    rows = [{"source": 1, "object": "o", "value": True}, {"source": 1.5, "object": "o", "value": "true"}]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
+    assert triples_of(read_claims(path)) == [("1", "o", "true"), ("1.5", "o", "true")]
+
+
+def test_json_keys_may_hold_any_character(tmp_path: Path) -> None:
+    path = tmp_path / "claims.jsonl"
+    path.write_text(json.dumps({"a/b~c": "s", 'say "x"': "o", "$.v": "v"}) + "\n")
+    assert triples_of(read_claims(path, source="a/b~c", object='say "x"', value="$.v")) == [("s", "o", "v")]
+
+
+def test_folder_and_pattern_of_parquet_files(tmp_path: Path) -> None:
+    for i in range(3):
+        frame = pa.table({"source": [f"s{i}"], "object": ["o"], "value": ["v"]})
+        pq.write_table(frame, tmp_path / f"part-{i}.parquet")
+    expected = [(f"s{i}", "o", "v") for i in range(3)]
+    assert triples_of(read_claims(tmp_path)) == expected
+    assert triples_of(read_claims(str(tmp_path / "part-*.parquet"))) == expected
+    assert triples_of(read_claims(str(tmp_path / "part-[12].parquet"))) == expected[1:]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [3, 1, 2],
+        [2.5, -1.0, 0.0],
+        [True, False],
+        [datetime.date(2024, 2, 29), datetime.date(1999, 1, 1)],
+        [b"\xff", b"\x00"],
+    ],
+    ids=["int", "float", "bool", "date", "bytes"],
+)
+def test_typed_ids_keep_their_type(tmp_path: Path, ids: list[Any]) -> None:
+    frame = pa.table({"source": ids, "object": ids, "value": ids})
+    pq.write_table(frame, tmp_path / "claims.parquet")
+    for table in (frame, tmp_path / "claims.parquet"):
+        claims = read_claims(table)
+        assert claims.objects.to_pylist() == sorted(ids)
+        assert claims.objects.type == frame["object"].type
+        assert triples_of(claims) == sorted((i, i, i) for i in ids)
+
+
+def test_zero_has_one_sign() -> None:
+    claims = read_claims([("a", "o", 0.0), ("b", "o", -0.0)])
+    assert claims.values.to_pylist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        (pd.DataFrame({"source": ["s"], "object": ["o"], "value": ["v"]}), "pandas"),
+        (pl.DataFrame({"source": ["s"], "object": ["o"], "value": ["v"]}), "polars"),
+        (pl.LazyFrame({"source": ["s"], "object": ["o"], "value": ["v"]}), "polars"),
+        (pa.table({"source": ["s"], "object": ["o"], "value": ["v"]}), "pyarrow"),
+        ("SELECT 's' AS source, 'o' AS object, 'v' AS value", "pyarrow"),
+        ([("s", "o", "v")], "pyarrow"),
+    ],
+)
+def test_kind_of_frame_is_remembered(table: Any, kind: str) -> None:
+    assert read_claims(table).frame == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "type_"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)]
+)
+def test_frames_are_given_back_as_they_came(kind: str, type_: type) -> None:
+    back = to_frame(pa.table({"a": ["x", None], "b": [1, 2]}), kind)
+    assert isinstance(back, type_)
+    assert list(back["b"]) == [1, 2] if kind != "pyarrow" else back["b"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 's' source, 'o' object, 'v' value",
+        "\n WITH t AS (SELECT 1) FROM t SELECT 's' AS source, 'o' AS object, 'v' AS value;",
+    ],
+)
+def test_queries_are_told_from_paths(query: str) -> None:
+    assert triples_of(read_claims(query)) == [("s", "o", "v")]
+
+
+def test_a_file_may_be_called_like_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "select.csv").write_text("source,object,value\ns,o,v\n")
+    monkeypatch.chdir(tmp_path)
+    assert triples_of(read_claims("select.csv")) == [("s", "o", "v")]
+
+
+def test_encoding_needs_numpy_alone_and_files_need_no_database(tmp_path: Path) -> None:
+    (tmp_path / "claims.csv").write_text("source,object,value\ns,o,v\n")
+    program = f"""
+import sys, consilience.claims.encoding
+loaded = {{"pyarrow", "duckdb", "narwhals", "pandas", "polars"}} & set(sys.modules)
+assert not loaded, loaded
+from consilience.claims.reading import read_claims
+read_claims({str(tmp_path / "claims.csv")!r})
+loaded = {{"duckdb", "polars"}} & set(sys.modules)
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,135 @@
+"""Truths: read from any table, lined up with candidates, added to domains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from claim_tables import triples_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consilience.claims.encoding import Claims
+from consilience.claims.reading import align_truths, extend_domains, read_claims, read_truths
+from consilience.errors import ClaimsError
+
+ROWS = [("a", "o1", "x"), ("b", "o1", "y"), ("a", "o2", "y"), ("a", "o3", "z")]
+
+
+def truth_values(claims: Claims, candidates: Any) -> list[str | None]:
+    return [claims.values[int(claims.candidate_value[c])].as_py() if c >= 0 else None for c in candidates]
+
+
+@pytest.mark.parametrize(
+    ("table", "frame"),
+    [
+        ({"o2": "y", "o1": "x"}, "pyarrow"),
+        ([("o1", "x"), ("o2", "y"), ("o1", "x")], "pyarrow"),
+        (pd.DataFrame({"task": ["o2", "o1"], "label": ["y", "x"]}), "pandas"),
+        (pl.DataFrame({"object": ["o2", "o1"], "value": ["y", "x"]}), "polars"),
+        (pa.table({"object": ["o2", "o1"], "value": ["y", "x"], "source": ["", ""]}), "pyarrow"),
+        ("SELECT 'o1' AS item, 'x' AS answer UNION ALL SELECT 'o2', 'y'", "pyarrow"),
+    ],
+)
+def test_truths_from_any_table(table: Any, frame: str) -> None:
+    truths = read_truths(table)
+    assert truths.objects.to_pylist() == ["o1", "o2"]
+    assert truths.values.to_pylist() == ["x", "y"]
+    assert truths.frame == frame
+    assert repr(truths) == "Truths(2 objects)"
+
+
+def test_truths_from_a_file_with_other_names(tmp_path: Path) -> None:
+    (tmp_path / "gold.csv").write_text("isbn,authors\no1,NA\n")
+    truths = read_truths(tmp_path / "gold.csv", object="isbn", value="authors")
+    assert truths.objects.to_pylist() == ["o1"]
+    assert truths.values.to_pylist() == ["NA"]
+
+
+def test_truths_are_lined_up_with_candidates() -> None:
+    claims = read_claims(ROWS, domain="claimed")
+    aligned = align_truths(read_truths({"o1": "y", "o2": "x", "nobody's": "x"}), claims)
+    assert aligned.dtype == "int64"
+    assert truth_values(claims, aligned) == ["y", None, None]
+    assert aligned[1:].tolist() == [-2, -1]
+    assert align_truths(read_truths({"o1": "never said"}), claims).tolist() == [-2, -1, -1]
+
+
+labels = st.sampled_from("wxyz")
+some_truths = st.dictionaries(st.sampled_from(["o1", "o2", "o3", "o4"]), labels, min_size=1)
+
+
+@given(some_truths, st.sampled_from(["claimed", "common", ["x", "y", "z", "q"]]))
+def test_alignment_agrees_with_plain_loops(known: dict[str, str], domain: Any) -> None:
+    claims = read_claims(ROWS, domain=domain)
+    first = claims.first_candidate
+    expected = []
+    for m, name in enumerate(claims.objects.to_pylist()):
+        held = truth_values(claims, range(first[m], first[m + 1]))
+        truth = known.get(name)
+        expected.append(-1 if truth is None else first[m] + held.index(truth) if truth in held else -2)
+    assert align_truths(read_truths(known), claims).tolist() == expected
+
+
+@given(some_truths, st.sampled_from(["claimed", "common", ["x", "y", "z", "q"]]))
+def test_extended_domains_hold_the_truths_and_all_they_held(known: dict[str, str], domain: Any) -> None:
+    claims = read_claims(ROWS, domain=domain)
+    truths = read_truths(known)
+    extended = extend_domains(claims, truths)
+    expected = [known.get(name) for name in claims.objects.to_pylist()]
+    assert truth_values(extended, align_truths(truths, extended)) == expected
+    assert triples_of(extended) == sorted(ROWS)
+    assert extended.values.to_pylist() == sorted(extended.values.to_pylist())
+    for m in range(claims.n_objects):
+        before = truth_values(claims, range(claims.first_candidate[m], claims.first_candidate[m + 1]))
+        after = truth_values(extended, range(extended.first_candidate[m], extended.first_candidate[m + 1]))
+        assert set(before) <= set(after)
+        assert after == sorted(after, key=str)
+        if domain != "common":
+            assert set(after) == set(before) | ({expected[m]} - {None})
+    if domain == "common":
+        assert extended.n_candidates == extended.n_objects * extended.n_values
+    assert ("o4" in known) == any("without claims" in note for note in extended.notes)
+
+
+def test_nothing_changes_when_the_domains_hold_the_truths() -> None:
+    claims = read_claims(ROWS)
+    assert extend_domains(claims, read_truths({"o1": "x"})) is claims
+
+
+def test_what_is_added_and_what_is_not_used_is_counted() -> None:
+    claims = read_claims(ROWS, domain="claimed")
+    extended = extend_domains(claims, read_truths({"o1": "new", "o2": "x", "o9": "x"}))
+    assert extended.notes == (
+        "1 truth of 3 about objects without claims, not used.",
+        "2 truths that nobody claimed added to the domains.",
+    )
+
+
+def test_numbers_are_compared_as_numbers() -> None:
+    claims = read_claims(pd.DataFrame({"source": ["a", "b"], "object": [1, 1], "value": [3, 4]}))
+    assert align_truths(read_truths(pd.DataFrame({"object": [1.0], "value": [4.0]})), claims).tolist() == [1]
+    assert align_truths(read_truths({1: 3.5}), claims).tolist() == [-2]
+    with pytest.raises(ClaimsError, match="double here and int64"):
+        extend_domains(claims, read_truths({1: 3.5}))
+
+
+def test_text_and_numbers_are_not_compared() -> None:
+    claims = read_claims(ROWS)
+    with pytest.raises(ClaimsError, match="objects are int64 here and text in the claims") as caught:
+        align_truths(read_truths({1: "x"}), claims)
+    assert "Give the objects as text" in str(caught.value)
+
+
+def test_claims_made_by_hand_may_hold_plain_lists() -> None:
+    read = read_claims(ROWS)
+    fields = {name: getattr(read, name) for name in read.__dataclass_fields__}
+    lists = {name: fields[name].to_pylist() for name in ("sources", "objects", "values")}
+    claims = Claims(**(fields | lists))
+    truths = read_truths({"o1": "y", "o2": "new"})
+    assert align_truths(truths, claims).tolist() == align_truths(truths, read).tolist()
+    assert extend_domains(claims, truths).values.to_pylist() == ["new", "x", "y", "z"]
