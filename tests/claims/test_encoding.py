@@ -94,5 +94,5 @@ def test_shards_are_the_claims_cut_between_objects(rows: list[tuple[int, int, in
 
 def test_claims_say_what_they_are() -> None:
     claims = read_claims([("a", "o", "x"), ("b", "o", "y")])
-    assert repr(claims) == "Claims(2 claims by 2 sources on 1 objects, 2 candidates, domain='claimed')"
+    assert repr(claims) == "Claims(n_claims=2, n_sources=2, n_objects=1, n_candidates=2, domain='claimed')"
     assert claims.n_values == 2

@@ -265,7 +265,7 @@ print(absent, len(left))
 def test_a_killed_process_leaves_a_whole_result_or_none(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "out"), "100"],
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=120,

@@ -132,8 +132,8 @@ class Claims:
 
     def __repr__(self) -> str:
         return (
-            f"Claims({self.n_claims:,} claims by {self.n_sources:,} sources on {self.n_objects:,} objects, "
-            f"{self.n_candidates:,} candidates, domain={self.domain!r})"
+            f"Claims(n_claims={self.n_claims:,}, n_sources={self.n_sources:,}, n_objects={self.n_objects:,}, "
+            f"n_candidates={self.n_candidates:,}, domain={self.domain!r})"
         )
 
 

@@ -61,7 +61,7 @@ def fit(
 ) -> None:
     """Find truths, reliable sources, and groups of dependent ones.
 
-    Nothing needs tuning. CLAIMS has a row for each claim, with columns source, object and value.
+    CLAIMS has a row for each claim, with columns source, object and value.
 
     \b
     Example:

@@ -42,8 +42,10 @@ def _swap(fresh: Path, target: Path) -> None:
             fresh.rename(target)
             break
         except BaseException as error:
-            with suppress(OSError):
+            try:
                 aside.rename(target)
+            except OSError:  # somebody else's is there by now: the newer one
+                shutil.rmtree(aside, ignore_errors=True)
             if not (isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST)):
                 raise
     _sync(target.parent)

@@ -66,6 +66,7 @@ class MSS:
     n_starts: int = 4
     """Random starts; the highest bound wins."""
     max_sweeps: int = 300
+    """Sweeps of one start at the most; a start that reaches them is warned of."""
     tolerance: float = 1e-6
     """Converged when a sweep raises the bound by less than this share of it."""
 
