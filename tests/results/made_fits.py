@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import settings
 
 from consilience.claims.encoding import Claims
 from consilience.kernels.numpy_ import structured
 from consilience.kernels.state import Globals, Prior
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
-
-# Shared machines stall now and then: a slow example says nothing about the code.
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 PRIOR = Prior(np.array([0.1, 10.0]), np.array([0.1, 0.5]), np.array([1.0, 2.0]), 5.0)
 
