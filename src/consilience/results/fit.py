@@ -52,6 +52,8 @@ class Fit:
     converged: bool
     seconds: float
     """Time of the fit alone, without reading and encoding."""
+    known: NDArray[np.bool_] | None = None
+    """(n_objects,) whose truth was given, not found; None where none was."""
     trace: tuple[Mapping[str, float], ...] = ()
     """One record a sweep: the bound and its named terms."""
     groups_found: Globals | None = None
