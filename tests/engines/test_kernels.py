@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from consilience.kernels.choose import choose
 from consilience.kernels.numpy_ import evidence, start_locals
 from consilience.kernels.state import LOCAL_TERMS, Globals, Locals, from_fixed, from_two_words
-from consilience.models.base import log_truth_prior
+from consilience.models.base import truth_prior
 from consilience.models.mss.bound import TERMS, bound_terms
 from consilience.models.mss.updates import expected_log_weights, global_step, update_sticks
 from consilience.runners.inline import Inline
@@ -21,7 +23,7 @@ INFERENCES = ("structured", "mean_field")
 
 def table(seed, inference):
     claims, prior = random_claims(seed), random_prior(seed)
-    _, log_truth = log_truth_prior(claims, None)
+    _, log_truth, _ = truth_prior(claims, None)
     if seed % 3 == 0:  # some truths known
         rng = np.random.default_rng(seed)
         for m in rng.choice(claims.n_objects, size=max(1, claims.n_objects // 3), replace=False):
@@ -101,29 +103,38 @@ def test_any_number_of_shards_and_threads_gives_the_same_bits(engine, inference)
         assert len(set(seen)) == 1
 
 
-def test_monte_carlo_confirms_every_term_of_the_structured_bound():
+@pytest.mark.parametrize("inference", INFERENCES)
+def test_monte_carlo_confirms_every_term_of_the_bound(inference):
+    """Counts from 0.4 up: draws of ln π have a finite, bearable variance there."""
     checked = 0
-    for seed in (2, 4, 5, 7):
-        _, shard, given, prior = table(seed, "structured")
-        prior = type(prior)(
-            prior.true_count + 1, prior.false_count + 1, prior.reliability + 1, prior.concentration + 1
+    for seed in (2, 4, 5, 7, 8):
+        _, shard, given, prior = table(seed, inference)
+        prior = replace(
+            prior,
+            true_count=np.maximum(prior.true_count, 0.4),
+            false_count=np.maximum(prior.false_count, 0.4),
         )
-        _, stats = choose("numpy").structured(shard, given, prior)
+        rng = np.random.default_rng(seed)
+        warm = Locals(*start_locals(shard, given))
+        _, stats = getattr(choose("numpy"), inference)(shard, given, prior, warm)
         terms = bound_terms(stats, given, prior)
-        sampled = oracle.sample_terms(shard, given, prior, 600, np.random.default_rng(seed))
+        if inference == "structured":
+            sampled = oracle.sample_terms(shard, given, prior, 800, rng)
+        else:
+            sampled = oracle.sample_mean_field_terms(shard, given, prior, warm, 800, rng)
         for name in TERMS:
             mean, error = sampled[name]
-            assert abs(mean - terms[name]) <= 5 * error + 1e-9, (
-                f"table {seed}: {name} {terms[name]} against {mean} ± {error}"
+            assert abs(mean - terms[name]) <= 4.5 * error + 1e-9, (
+                f"{seed} {name}: {terms[name]} or {mean} ± {error}"
             )
             checked += error > 0
-    assert checked >= 24
+    assert checked >= 30
 
 
 def test_structured_bound_is_the_evidence_when_everything_can_be_summed():
     """One source, one object, memberships certain: the object's part is ln p(y) given E ln p(r | u)."""
     claims, prior = random_claims(0), random_prior(1)
-    _, log_truth = log_truth_prior(claims, None)
+    _, log_truth, _ = truth_prior(claims, None)
     (shard,) = claims.shards(1, log_truth)
     given = Globals(
         np.zeros((claims.n_sources, 1), np.int32),

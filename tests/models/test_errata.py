@@ -10,7 +10,7 @@ from scipy.special import digamma, entr, gammaln, logsumexp
 
 from consilience.kernels import numpy_
 from consilience.kernels.state import Globals, from_fixed
-from consilience.models.base import log_truth_prior
+from consilience.models.base import truth_prior
 from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.updates import global_step
 from consilience.testing.strategies import random_claims, random_globals, random_prior
@@ -21,7 +21,7 @@ def falls(step, seeds=range(60), sweeps=10):
     count = 0
     for seed in seeds:
         claims, prior = random_claims(seed), random_prior(seed)
-        (shard,) = claims.shards(1, log_truth_prior(claims, None)[1])
+        (shard,) = claims.shards(1, truth_prior(claims, None)[1])
         given, warm, path = random_globals(claims, prior, seed, tail=True), None, []
         for _ in range(sweeps):
             warm, stats = step(shard, given, prior, warm)
@@ -53,7 +53,7 @@ def test_slip_2_entropy_is_added_not_subtracted():
     fooled = 0
     for seed in range(40):
         claims, prior = random_claims(seed), random_prior(seed)
-        (shard,) = claims.shards(1, log_truth_prior(claims, None)[1])
+        (shard,) = claims.shards(1, truth_prior(claims, None)[1])
         given = random_globals(claims, prior, seed, tail=False)
         found = numpy_.evidence(shard, given, prior)
         logit = shard.log_truth + np.bincount(
@@ -128,7 +128,7 @@ def _stats_at(shard, given, prior, before, after):
 def test_slip_4_objects_a_group_does_not_claim_echo_on_its_reliability():
     """Mean-field counts q(r) on every object, also where the group is silent; structured inference does not."""
     claims, prior = random_claims(11), random_prior(11)
-    (shard,) = claims.shards(1, log_truth_prior(claims, None)[1])
+    (shard,) = claims.shards(1, truth_prior(claims, None)[1])
     given = random_globals(claims, prior, 11, tail=True)
     _, stats = numpy_.mean_field(shard, given, prior)
     assert np.allclose(from_fixed(stats.reliable).sum(axis=1), claims.n_objects)
@@ -147,7 +147,7 @@ def test_slip_5_the_tail_speaks_in_the_truth_update():
     missed = 0
     for seed in range(60):
         claims, prior = random_claims(seed), random_prior(seed)
-        (shard,) = claims.shards(1, log_truth_prior(claims, None)[1])
+        (shard,) = claims.shards(1, truth_prior(claims, None)[1])
         given = random_globals(claims, prior, seed, tail=True)
         start = numpy_.start_locals(shard, given)
         silent = replace(given, weight=given.weight * (np.arange(given.n_groups + 1) < given.n_groups))

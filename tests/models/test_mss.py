@@ -8,9 +8,13 @@ import pytest
 from consilience.claims.reading import read_claims
 from consilience.datasets.synthetic import planted
 from consilience.errors import SettingsError
+from consilience.kernels.choose import choose
+from consilience.models.base import truth_prior
+from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.model import MSS, source_reliability
 from consilience.models.mss.select import grid
 from consilience.models.mss.starts import structural_order
+from consilience.models.mss.updates import group_mass
 from consilience.models.vote import Vote
 
 
@@ -23,8 +27,13 @@ from consilience.models.vote import Vote
         ({"false_count": (0.0, 1.0)}, "two positive numbers"),
         ({"reliability": (1.0, float("nan"))}, "two positive numbers"),
         ({"concentration": 0.0}, "a positive number"),
-        ({"max_groups": 0}, "a positive whole number"),
-        ({"n_starts": 2.5}, "a positive whole number"),
+        ({"true_count": 5}, "two positive numbers"),
+        ({"false_count": ("a", "b")}, "two positive numbers"),
+        ({"concentration": "5"}, "a positive number"),
+        ({"select": "grid", "true_count": (1.0, 2.0)}, "the grid chooses them"),
+        ({"max_groups": 0}, "a whole number of at least 1"),
+        ({"max_groups": True}, "a whole number of at least 1"),
+        ({"n_starts": 2.5}, "a whole number of at least 1"),
         ({"select": "oracle"}, "None or 'grid'"),
     ],
 )
@@ -98,10 +107,78 @@ def test_progress_is_told_and_the_bound_rises():
         assert np.all(np.diff(bounds) >= -1e-9 * abs(bounds[-1]))
 
 
+def test_settings_of_numpy_are_as_good_as_pythons():
+    model = MSS(max_groups=np.int64(3), true_count=[0.1, np.float64(10)])
+    assert model == MSS(max_groups=3, true_count=(0.1, 10.0))
+    assert hash(model) == hash(MSS(max_groups=3, true_count=(0.1, 10.0)))
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, None, "a", True])
+@pytest.mark.parametrize("model", [MSS(), Vote()])
+def test_a_seed_is_a_whole_number(model, seed):
+    with pytest.raises(SettingsError, match="'seed' must be a whole number of at least 0"):
+        model.fit([("a", "o", "x")], seed=seed)
+
+
+def test_the_seed_decides_the_starts():
+    claims = read_claims(planted("six-groups", n_objects=50, seed=0).claims)
+    first, again, other = (MSS(n_starts=1).fit(claims, seed=seed) for seed in (1, np.int64(1), 2))
+    assert first.trace == again.trace
+    assert first.trace[0] != other.trace[0]
+
+
+@pytest.mark.parametrize("inference", ["structured", "mean-field"])
+def test_the_groups_kept_are_those_of_the_bound(inference):
+    """Recomputed from what the fit stores, the bound is the one it reports; bigger groups weigh more."""
+    claims = read_claims(planted("six-groups", n_objects=80, seed=0).claims)
+    fit = MSS(inference=inference, n_starts=1).fit(claims)
+    if inference == "structured":
+        _, log_truth, _ = truth_prior(claims, None)
+        (shard,) = claims.shards(1, log_truth)
+        _, stats = choose("numpy").structured(shard, fit.groups_found, fit.prior)
+        assert np.isclose(sum(bound_terms(stats, fit.groups_found, fit.prior).values()), fit.bound, rtol=1e-9)
+        mass = group_mass(fit.groups_found.group, fit.groups_found.weight, fit.groups_found.n_groups)
+        assert np.all(np.diff(mass[:-1]) <= 1e-9)
+    weight = np.array(fit.groups["weight"].to_pylist())
+    size = np.array(fit.groups["n_sources"].to_pylist())
+    share = size / size.sum()
+    assert np.all(np.abs(weight - share)[size > 3] < 0.1)
+
+
+def test_intervals_of_sources_are_those_of_their_mixture():
+    fit = MSS(n_starts=1).fit(read_claims(planted("six-groups", n_objects=30, seed=2).claims))
+    found, rng = fit.groups_found, np.random.default_rng(0)
+    for n in range(0, fit.claims.n_sources, 7):
+        slot = rng.choice(found.weight.shape[1], size=20_000, p=found.weight[n])
+        b0, b1 = found.reliability[found.group[n, slot]].T
+        low, high = np.quantile(rng.beta(b1, b0), [0.05, 0.95])
+        assert np.allclose(fit.source_reliability[n, 1:], [low, high], atol=0.04)
+
+
+def test_counts_that_would_overflow_are_refused():
+    triples = [("zealous", f"o{m}", "x") for m in range(5_000)] + [("other", "o1", "y")]
+    with pytest.raises(SettingsError, match="for a source with 5,000 claims"):
+        MSS(true_count=(1e-9, 1.0), false_count=(1e-9, 1e-9)).fit(triples)
+
+
+def test_a_bound_that_only_one_start_reached_is_said():
+    fit = MSS(max_groups=4).fit(read_claims(planted("six-groups", seed=0).claims))
+    assert any("starts reached this bound" in warning for warning in fit.warnings)
+    assert any("All 4 groups are in use" in warning for warning in fit.warnings)
+
+
+def test_mean_field_has_counts_of_its_own():
+    claims = read_claims(planted("independent", n_objects=60, seed=0).claims)
+    data = planted("independent", n_objects=60, seed=0)
+    fit = MSS(inference="mean-field", max_groups=5, n_starts=1).fit(claims)
+    assert fit.learned["true_count"] == [1.0, 5.0]
+    assert fit.score(truth=data.truth).accuracy > 0.9
+
+
 def test_stopping_early_is_said():
     fit = MSS(max_sweeps=2, n_starts=1).fit(read_claims(planted("six-groups", n_objects=50, seed=0).claims))
     assert not fit.converged
-    assert "max_sweeps" in fit.warnings[0]
+    assert any("max_sweeps" in warning for warning in fit.warnings)
 
 
 def test_structural_order_follows_what_sources_claim_not_their_names():

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammaln, xlogy
 
-from consilience.claims.encoding import Shard
-from consilience.kernels.state import Float, Globals, Int, Locals, Prior, Stats, to_fixed, to_two_words
+from consilience.claims.encoding import Float, Int, Shard
+from consilience.kernels.state import Globals, Locals, Prior, Stats, to_fixed, to_two_words
 
 name = "numpy"
 

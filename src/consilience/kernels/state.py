@@ -9,16 +9,17 @@ enough to see whether it falls.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
-Int = NDArray[np.integer[Any]]
+from consilience.claims.encoding import Float, Int
+
 Fixed = NDArray[np.int64]
 
 UNIT = 2.0**-30
+LARGEST_SCORE = 2.0**32
+"""A sum of scores in nats that surely fits 64 bits in these units."""
 COARSE, FINE = 2.0**-20, 2.0**-50
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
 """The parts of the bound that are sums over objects, in the order of `Stats.terms`."""

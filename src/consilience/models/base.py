@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -9,9 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 import consilience
 from consilience.claims.encoding import Claims, Float
+from consilience.errors import ConsilienceError, SettingsError
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
 
@@ -36,6 +39,14 @@ class Model(Protocol):
     ) -> Fit:
         """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer."""
         ...
+
+
+FALL = 1e-9
+"""A fall of the bound by more than this share of it is no rounding: something is wrong."""
+
+
+class BoundError(ConsilienceError):
+    """Coordinate ascent went down, or to no number: the mathematics or the arithmetic is wrong."""
 
 
 G = TypeVar("G")  # globals
@@ -81,10 +92,14 @@ def ascend(
         locals_, stats = local_step(given)
         terms = bound(stats, given)
         now = sum(terms.values())
-        if trace and given is not plain and now < trace[-1]["bound"]:
+        rise = now - trace[-1]["bound"] if trace else np.inf
+        if given is not plain and not rise >= 0:
             tidy, given = None, plain
             continue
-        rise = now - trace[-1]["bound"] if trace else np.inf
+        if not (np.isfinite(now) and rise >= -FALL * max(1.0, abs(now))):
+            raise BoundError(
+                f"The bound changed by {rise} to {now} in sweep {len(trace) + 1}: please report this."
+            )
         trace.append({"bound": now, **terms})
         if progress:
             progress(len(trace), now)
@@ -95,12 +110,13 @@ def ascend(
         given = tidy(plain) if tidy else plain
 
 
-def log_truth_prior(claims: Claims, known: Any) -> tuple[Claims, Float]:
+def truth_prior(claims: Claims, known: Any) -> tuple[Claims, Float, NDArray[np.bool_] | None]:
     """ln p(t_m = z): uniform over the domain; a known truth rules every other candidate out.
 
-    A known truth that nobody claims joins the object's domain, so the claims come back too.
+    A known truth that nobody claims joins the object's domain, so the claims come back too, and with them which
+    objects' truths were known.
     """
-    known_candidate = None
+    known_candidate = is_known = None
     if known is not None:
         from consilience.claims.reading import align_truths, extend_domains, read_truths
 
@@ -113,7 +129,18 @@ def log_truth_prior(claims: Claims, known: Any) -> tuple[Claims, Float]:
         is_known = known_candidate >= 0
         log_truth[np.repeat(is_known, domain_size)] = -np.inf
         log_truth[known_candidate[is_known]] = 0.0
-    return claims, log_truth
+    return claims, log_truth, is_known
+
+
+def whole_number(setting: str, given: Any, least: int) -> int:
+    """A whole number of any type (NumPy's too), or a SettingsError."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = least - 1
+    if isinstance(given, bool) or number < least:
+        raise SettingsError(setting, f"a whole number of at least {least}", given)
+    return number
 
 
 def as_claims(claims: Any) -> Claims:

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from consilience.models.base import Progress, as_claims, log_truth_prior, provenance, settings_of
+from consilience.kernels.choose import choose as choose_kernel
+from consilience.models.base import Progress, as_claims, provenance, settings_of, truth_prior, whole_number
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
+from consilience.runners.choose import choose as choose_runner
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class Vote:
         progress: Progress | None = None,
     ) -> Fit:
         """Count the votes. `known` truths overrule them."""
-        claims, log_truth = log_truth_prior(as_claims(claims), known)
+        seed = whole_number("seed", seed, 0)
+        choose_kernel(engine), choose_runner(runner)
+        claims, log_truth, is_known = truth_prior(as_claims(claims), known)
         started = time.perf_counter()
         votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates).astype(np.float64)
         possible = np.isfinite(log_truth)
@@ -58,6 +62,7 @@ class Vote:
             truth=truth,
             decision=decision,
             source_reliability=reliability,
+            known=is_known,
             seed=seed,
             ties=ties,
             sweeps=1,

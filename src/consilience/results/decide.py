@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
-Int = NDArray[np.integer[Any]]
+from consilience.claims.encoding import Float, Int
 
 TIED = 1e-9
 """Probabilities closer than this are equal: less is rounding, not evidence."""
@@ -38,11 +35,12 @@ def decide(truth: Float, first_candidate: Int, seed: int) -> tuple[Int, int]:
 
 def _hash(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """Two rounds of the splitmix64 finaliser: every bit of seed and index reaches every bit of the result."""
-    mixed = _mix(index + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
-    return _mix(mixed ^ np.uint64(0xD1B54A32D192ED03))
+    mixed = scatter_bits(index + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
+    return scatter_bits(mixed ^ np.uint64(0xD1B54A32D192ED03))
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def scatter_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of 64 bits, the finaliser of SplitMix64: one-to-one, and near inputs land far apart."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

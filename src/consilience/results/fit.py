@@ -12,16 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims
+from consilience.claims.encoding import Claims, Float, Int
 from consilience.kernels.state import Globals, Prior
 from consilience.results import dependence, tables
 from consilience.results.dependence import EffectiveSources
 from consilience.results.explain import Explanation, explain
 from consilience.results.groups import Numbering, groups_table
 from consilience.results.score import Score, score
-
-Float = NDArray[np.float64]
-Int = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

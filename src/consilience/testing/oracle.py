@@ -25,6 +25,8 @@ class Result:
     score: list[list[float]]
     reliable: list[list[float]]
     terms: dict[str, float]
+    answers: list[list[list[float]]]
+    """Mean-field: the Dirichlet parameters of each group on each object."""
 
 
 def dirichlet_parameters(size: int, z: int, r: int, prior: Prior) -> list[float]:
@@ -116,7 +118,7 @@ def structured(shard: Shard, given: Globals, prior: Prior) -> Result:
             for w in range(given.group.shape[1]):
                 if given.weight[n, w] > 0:
                     score[n][w] += log_answer[int(given.group[n, w]), k]
-    return Result(truth, [], score, reliable, terms)
+    return Result(truth, [], score, reliable, terms, [])
 
 
 def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Result:
@@ -125,6 +127,7 @@ def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Resu
     n_groups = given.n_groups
     truth: list[float] = []
     object_reliability: list[list[float]] = []
+    answers: list[list[list[float]]] = []
     score = [[0.0] * (n_groups + 1) for _ in range(given.group.shape[0])]
     reliable = [[0.0, 0.0] for _ in range(n_groups)]
     terms = dict.fromkeys(("claims", "answers", "reliability", "truth"), 0.0)
@@ -184,6 +187,7 @@ def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Resu
         nu = [exp(x - highest) / total for x in logit]
 
         truth += nu
+        answers.append(alpha)
         object_reliability.append([q[1] for q in q_r])
         terms["truth"] += sum(
             q * (float(shard.log_truth[start + z]) - log(q)) for z, q in enumerate(nu) if q > 0
@@ -205,7 +209,7 @@ def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Resu
             at_prior = sum(nu[z] * tail[z][k] for z in range(size))
             score[n][n_groups] += at_prior
             terms["claims"] += float(given.weight[n, n_groups]) * at_prior
-    return Result(truth, object_reliability, score, reliable, terms)
+    return Result(truth, object_reliability, score, reliable, terms, answers)
 
 
 def log_density(expected: list[float], z: int, r: int, prior: Prior) -> float:
@@ -284,6 +288,73 @@ def sample_terms(
                     np.sum((a - posterior[r]) * log_pi) - log_beta(list(a)) + log_beta(list(posterior[r]))
                 )
                 draw["claims"] += sum(float(log_pi[k]) for n, k in claims if group[n] == g)
+        for name, value in draw.items():
+            draws[name].append(value)
+    return {
+        name: (float(np.mean(values)), float(np.std(values) / np.sqrt(n_samples)))
+        for name, values in draws.items()
+    }
+
+
+def sample_mean_field_terms(
+    shard: Shard, given: Globals, prior: Prior, warm: Locals, n_samples: int, rng: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """Monte Carlo of the mean-field bound, the infinite tail included: a source may join any group there is."""
+    from scipy import stats
+
+    optimum = mean_field(shard, given, prior, warm)
+    n_groups, kappa = given.n_groups, prior.concentration
+    ratio = exp(-1 / kappa)  # of the weights of one group beyond the truncation and the next
+    draws: dict[str, list[float]] = {
+        name: [] for name in ("claims", "answers", "reliability", "truth", "membership", "sticks", "groups")
+    }
+    for _ in range(n_samples):
+        draw = dict.fromkeys(draws, 0.0)
+        u = [float(rng.beta(b1, b0)) for b0, b1 in given.reliability]
+        rho = [float(rng.beta(a, b)) for a, b in given.sticks]
+        for g, (b0, b1) in enumerate(given.reliability):
+            draw["groups"] += float(
+                stats.beta.logpdf(u[g], *prior.reliability[::-1]) - stats.beta.logpdf(u[g], b1, b0)
+            )
+        for g, (a, b) in enumerate(given.sticks):
+            draw["sticks"] += float(stats.beta.logpdf(rho[g], 1, kappa) - stats.beta.logpdf(rho[g], a, b))
+        group = []
+        for n in range(len(given.weight)):
+            g = int(rng.choice(n_groups + 1, p=given.weight[n]))
+            log_q = log(given.weight[n, g])
+            if g == n_groups:
+                beyond = int(rng.geometric(1 - ratio)) - 1
+                log_q += log(1 - ratio) + beyond * log(ratio)
+                g += beyond
+            while (
+                len(rho) <= g
+            ):  # sticks beyond the truncation are at their prior, and add nothing to the bound
+                rho.append(float(rng.beta(1, kappa)))
+            draw["membership"] += log(rho[g]) + sum(np.log1p(-np.array(rho[:g]))) - log_q
+            group.append(g)
+        for m in range(shard.n_objects):
+            start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+            nu = np.array(optimum.truth[start:stop])
+            z = int(rng.choice(stop - start, p=nu / nu.sum()))
+            draw["truth"] += float(shard.log_truth[start + z]) - log(nu[z])
+            log_pi: dict[int, list[float]] = {}
+            for g in range(n_groups):
+                q1 = optimum.object_reliability[m][g]
+                r = int(rng.random() < q1)
+                draw["reliability"] += log(u[g] if r else 1 - u[g]) - log(q1 if r else 1 - q1)
+                alpha = optimum.answers[m][g]
+                log_pi[g] = [float(x) for x in np.log(np.maximum(rng.dirichlet(alpha), 1e-300))]
+                draw["answers"] += log_density(log_pi[g], z, r, prior)
+                draw["answers"] -= sum((a - 1) * x for a, x in zip(alpha, log_pi[g], strict=True)) - log_beta(
+                    alpha
+                )
+            for i in range(shard.first_claim[m], shard.first_claim[m + 1]):
+                g, k = group[int(shard.claim_source[i])], int(shard.claim_candidate[i]) - start
+                if g >= n_groups and g not in log_pi:
+                    r = int(rng.random() < rng.beta(*prior.reliability[::-1]))
+                    at_prior = rng.dirichlet(dirichlet_parameters(stop - start, z, r, prior))
+                    log_pi[g] = [float(x) for x in np.log(np.maximum(at_prior, 1e-300))]
+                draw["claims"] += log_pi[g][k]
         for name, value in draw.items():
             draws[name].append(value)
     return {

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaln, digamma, xlogy
 
-from consilience.kernels.state import LOCAL_TERMS, Float, Globals, Prior, Stats, from_two_words
+from consilience.claims.encoding import Float
+from consilience.kernels.state import LOCAL_TERMS, Globals, Prior, Stats, from_two_words
 from consilience.models.mss.updates import expected_log_weights
 
 TERMS = (*LOCAL_TERMS, "membership", "sticks", "groups")

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, digamma
 
 from consilience.claims.encoding import Claims, Float, Shard
 from consilience.errors import SettingsError
 from consilience.kernels.choose import Kernel
 from consilience.kernels.choose import choose as choose_kernel
-from consilience.kernels.state import Globals, Locals, Prior, Stats
+from consilience.kernels.state import LARGEST_SCORE, Globals, Locals, Prior, Stats
 from consilience.models.base import (
     Ascent,
     Progress,
     as_claims,
     ascend,
-    log_truth_prior,
     provenance,
     settings_of,
+    truth_prior,
+    whole_number,
 )
 from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.select import grid
@@ -34,7 +36,12 @@ from consilience.results.fit import Fit
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
 
-INFERENCES = ("structured", "mean-field")
+COUNTS = {
+    "structured": ((0.1, 10.0), (0.1, 0.5)),
+    "mean-field": ((1.0, 5.0), (1.0, 1.0)),
+}
+"""By inference: true and false counts where none are given. Below one they say that copiers agree sharply on anything
+(docs/theory/model.md); mean-field cannot use that and collapses, so it gets counts from the paper's grid."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -43,18 +50,19 @@ NEGLIGIBLE = 1e-4
 class MSS:
     """Multi-source sensing: latent groups of dependent sources, whose evidence counts once.
 
-    After "Learning from Collective Intelligence in Groups" (ICML 2013); docs/theory says what differs and why. In pairs
-    of settings the first number is for an unreliable group (r = 0), the second for a reliable one (r = 1).
+    After "Learning from Collective Intelligence in Groups" (ICML 2013); docs/theory says what differs and why. In
+    pairs of settings the first number is for an unreliable group (r = 0), the second for a reliable one (r = 1).
     """
 
     name: ClassVar[str] = "mss"
 
     inference: str = "structured"
     """"structured" sums each object out exactly; "mean-field" is the paper's six updates."""
-    true_count: tuple[float, float] = (0.1, 10.0)
-    """η: soft counts of the true value."""
-    false_count: tuple[float, float] = (0.1, 0.5)
-    """θ: soft counts of each false value. θ⁰ = η⁰ makes unreliable groups careless, θ⁰ > η⁰ malicious."""
+    true_count: tuple[float, float] | None = None
+    """η: soft counts of the true value. None is (0.1, 10) for structured inference, (1, 5) for mean-field."""
+    false_count: tuple[float, float] | None = None
+    """θ: soft counts of each false value. θ⁰ = η⁰ makes unreliable groups careless, θ⁰ > η⁰ malicious. None is
+    (0.1, 0.5) for structured inference, (1, 1) for mean-field."""
     reliability: tuple[float, float] = (1.0, 2.0)
     """b: prior counts of objects on which a group is unreliable and reliable."""
     concentration: float = 5.0
@@ -90,22 +98,49 @@ class MSS:
         seed     : decides everything random
         engine, runner : how and where it is computed; they never change the answer
         """
+        seed = whole_number("seed", seed, 0)
         kernel, where = choose_kernel(engine), choose_runner(runner)
-        claims, log_truth = log_truth_prior(as_claims(claims), known)
+        claims, log_truth, is_known = truth_prior(as_claims(claims), known)
+        priors = list(grid()) if self.select == "grid" else [self._prior()]
+        _check_range(priors, claims)
         started = time.perf_counter()
         shards = list(claims.shards(where.n_shards(claims.n_claims), log_truth))
 
         best: tuple[Ascent[Globals, Sequence[Locals]], Prior] | None = None
-        priors = list(grid()) if self.select == "grid" else [self._prior()]
+        bounds = []
         for i, prior in enumerate(priors):
             for j in range(self.n_starts):
                 rng = np.random.default_rng([seed, j])
                 stage = f"settings {i + 1}/{len(priors)}, start {j + 1}/{self.n_starts}"
                 ascent = self._ascend(claims, shards, prior, rng, kernel, where, stage, progress)
+                bounds.append(ascent.bound)
                 if best is None or ascent.bound > best[0].bound:
                     best = ascent, prior
         assert best is not None
-        return self._fit_of(claims, best[0], best[1], seed, kernel, where, time.perf_counter() - started)
+        ascent, prior = best
+
+        truth = np.concatenate([locals_.truth for locals_ in ascent.locals])
+        decision, ties = decide(truth, claims.first_candidate, seed)
+        return Fit(
+            model=self.name,
+            settings=settings_of(self),
+            learned=_as_settings(prior),
+            claims=claims,
+            truth=truth,
+            decision=decision,
+            source_reliability=source_reliability(ascent.globals, prior),
+            seed=seed,
+            ties=ties,
+            sweeps=len(ascent.trace),
+            converged=ascent.converged,
+            seconds=time.perf_counter() - started,
+            known=is_known,
+            trace=ascent.trace,
+            groups_found=ascent.globals,
+            prior=prior,
+            warnings=tuple(self._warnings(ascent, np.array(bounds))),
+            provenance=provenance(kernel.name, where.name),
+        )
 
     def _ascend(
         self,
@@ -134,54 +169,33 @@ class MSS:
             local_step=local_step,
             global_step=partial(global_step, prior=prior),
             bound=partial(bound_terms, prior=prior),
-            tidy=None if mean_field else _drop_negligible,
+            tidy=None if mean_field else partial(_tidy, prior=prior),
             max_sweeps=self.max_sweeps,
             tolerance=self.tolerance,
             progress=partial(progress, stage) if progress else None,
         )
 
-    def _fit_of(
-        self,
-        claims: Claims,
-        ascent: Ascent[Globals, Sequence[Locals]],
-        prior: Prior,
-        seed: int,
-        kernel: Kernel,
-        runner: Runner,
-        seconds: float,
-    ) -> Fit:
-        truth = np.concatenate([locals_.truth for locals_ in ascent.locals])
-        decision, ties = decide(truth, claims.first_candidate, seed)
-        found = relabel(ascent.globals) if self.inference == "structured" else ascent.globals
-        warnings = (
-            ()
-            if ascent.converged
-            else (f"Not converged after {len(ascent.trace)} sweeps: raise max_sweeps.",)
-        )
-        return Fit(
-            model=self.name,
-            settings=settings_of(self),
-            learned=_as_settings(prior) if self.select else {},
-            claims=claims,
-            truth=truth,
-            decision=decision,
-            source_reliability=source_reliability(found, prior),
-            seed=seed,
-            ties=ties,
-            sweeps=len(ascent.trace),
-            converged=ascent.converged,
-            seconds=seconds,
-            trace=ascent.trace,
-            groups_found=found,
-            prior=prior,
-            warnings=warnings,
-            provenance=provenance(kernel.name, runner.name),
-        )
+    def _warnings(self, ascent: Ascent[Globals, Sequence[Locals]], bounds: Float) -> Iterator[str]:
+        """What a user should know before trusting the answer."""
+        if not ascent.converged:
+            yield f"Not converged after {len(ascent.trace)} sweeps: raise max_sweeps."
+        if self.select is None and self.n_starts > 1:
+            behind = ascent.bound - bounds
+            if np.sum(behind < max(1.0, 1e-4 * abs(ascent.bound))) == 1:
+                second = np.sort(behind)[1]
+                yield (
+                    f"Only one of {self.n_starts} starts reached this bound, the next ended {second:,.0f} nats lower: "
+                    f"a better answer may exist. Raise n_starts."
+                )
+        occupied = np.unique(ascent.globals.group[ascent.globals.weight > 0.5])
+        if self.inference == "structured" and len(occupied) == self.max_groups:
+            yield f"All {self.max_groups} groups are in use: there may be more. Raise max_groups."
 
     def _prior(self) -> Prior:
+        true_count, false_count = COUNTS[self.inference]
         return Prior(
-            np.array(self.true_count, float),
-            np.array(self.false_count, float),
+            np.array(self.true_count or true_count, float),
+            np.array(self.false_count or false_count, float),
             np.array(self.reliability, float),
             float(self.concentration),
         )
@@ -207,12 +221,11 @@ def source_reliability(found: Globals, prior: Prior, level: float = 0.9) -> Floa
     return np.column_stack([source_mean, betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)])
 
 
-def _drop_negligible(given: Globals) -> Globals:
-    """Memberships worth less than NEGLIGIBLE go to the source's other groups."""
+def _tidy(given: Globals, prior: Prior) -> Globals:
+    """Memberships worth less than NEGLIGIBLE go to the source's other groups; groups are numbered by size."""
     weight = np.where(given.weight < NEGLIGIBLE, 0.0, given.weight)
-    if np.array_equal(weight > 0, given.weight > 0):
-        return given
-    return Globals(given.group, weight / weight.sum(axis=1, keepdims=True), given.reliability, given.sticks)
+    weight /= weight.sum(axis=1, keepdims=True)
+    return relabel(Globals(given.group, weight, given.reliability, given.sticks), prior)
 
 
 def _as_settings(prior: Prior) -> dict[str, Any]:
@@ -224,31 +237,51 @@ def _as_settings(prior: Prior) -> dict[str, Any]:
     }
 
 
+def _check_range(priors: Sequence[Prior], claims: Claims) -> None:
+    """Scores are sums of E ln π over a source's claims in fixed point: refuse counts whose logarithms overflow it."""
+    smallest = min(min(prior.true_count.min(), prior.false_count.min()) for prior in priors)
+    most = int(np.bincount(claims.claim_source).max())
+    if most * -float(digamma(smallest)) > LARGEST_SCORE:
+        least = most / LARGEST_SCORE
+        raise SettingsError("counts", f"at least {least:.1g} for a source with {most:,} claims", smallest)
+
+
 def _check(model: MSS) -> None:
-    """Every setting within what it means, or a SettingsError."""
-    if model.inference not in INFERENCES:
-        raise SettingsError("inference", "one of " + ", ".join(INFERENCES), model.inference)
+    """Every setting within what it means, or a SettingsError; pairs become tuples of floats."""
+    if model.inference not in COUNTS:
+        raise SettingsError("inference", "one of " + ", ".join(COUNTS), model.inference)
     if model.select not in (None, "grid"):
         raise SettingsError("select", "None or 'grid'", model.select)
     for setting in ("true_count", "false_count", "reliability"):
-        pair = getattr(model, setting)
-        if len(pair) != 2 or not all(np.isfinite(x) and x > 0 for x in pair):
-            raise SettingsError(setting, "two positive numbers, for r = 0 and r = 1", pair)
-    if not model.true_count[1] > model.false_count[1]:
-        raise SettingsError(
-            "true_count",
-            f"greater than false_count ({model.false_count[1]}) for a reliable group",
-            model.true_count,
-        )
-    if not model.true_count[0] <= model.false_count[0]:
-        raise SettingsError(
-            "true_count",
-            f"at most false_count ({model.false_count[0]}) for an unreliable group",
-            model.true_count,
-        )
+        given = getattr(model, setting)
+        if given is not None:
+            object.__setattr__(model, setting, _positive_pair(setting, given))
+    if model.select and not model.true_count is model.false_count is None:
+        raise SettingsError("select", "None where counts are given: the grid chooses them", model.select)
     for setting in ("concentration", "tolerance"):
-        if not (np.isfinite(getattr(model, setting)) and getattr(model, setting) > 0):
-            raise SettingsError(setting, "a positive number", getattr(model, setting))
+        given = getattr(model, setting)
+        if not (_is_number(given) and given > 0):
+            raise SettingsError(setting, "a positive number", given)
     for setting in ("max_groups", "n_starts", "max_sweeps"):
-        if not (isinstance(getattr(model, setting), int) and getattr(model, setting) >= 1):
-            raise SettingsError(setting, "a positive whole number", getattr(model, setting))
+        object.__setattr__(model, setting, whole_number(setting, getattr(model, setting), 1))
+    prior = model._prior()
+    if not prior.true_count[1] > prior.false_count[1]:
+        expected = f"greater than false_count ({prior.false_count[1]}) for a reliable group"
+        raise SettingsError("true_count", expected, tuple(prior.true_count.tolist()))
+    if not prior.true_count[0] <= prior.false_count[0]:
+        expected = f"at most false_count ({prior.false_count[0]}) for an unreliable group"
+        raise SettingsError("true_count", expected, tuple(prior.true_count.tolist()))
+
+
+def _positive_pair(setting: str, given: Any) -> tuple[float, float]:
+    try:
+        zero, one = given
+    except (TypeError, ValueError):
+        zero = one = None
+    if not (_is_number(zero) and _is_number(one) and zero > 0 and one > 0):
+        raise SettingsError(setting, "two positive numbers, for r = 0 and r = 1", given)
+    return float(zero), float(one)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, Real) and given is not True and bool(np.isfinite(float(given)))

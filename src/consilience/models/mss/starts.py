@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Int
 from consilience.kernels.state import Globals, Prior
 from consilience.models.mss.updates import update_sticks
+from consilience.results.decide import scatter_bits
 
 
 def random_start(
@@ -33,20 +33,13 @@ def structural_order(claims: Claims, rounds: int = 4) -> Int:
     its claims' candidates and objects, a few rounds over. Colours are hashes and mix by addition modulo 2**64, which
     does not care about order.
     """
-    first, last = claims.first_candidate[:-1], np.diff(claims.first_candidate)
+    first, domain_size = claims.first_candidate[:-1], np.diff(claims.first_candidate)
     colour = np.ones(claims.n_sources, np.uint64)
     for _ in range(rounds):
         candidate = np.zeros(claims.n_candidates, np.uint64)
-        np.add.at(candidate, claims.claim_candidate, _mix(colour)[claims.claim_source])
-        candidate = _mix(candidate)
-        candidate += np.repeat(_mix(np.add.reduceat(candidate, first)), last)
+        np.add.at(candidate, claims.claim_candidate, scatter_bits(colour)[claims.claim_source])
+        candidate = scatter_bits(candidate)
+        candidate += np.repeat(scatter_bits(np.add.reduceat(candidate, first)), domain_size)
         colour = np.zeros(claims.n_sources, np.uint64)
-        np.add.at(colour, claims.claim_source, _mix(candidate)[claims.claim_candidate])
+        np.add.at(colour, claims.claim_source, scatter_bits(candidate)[claims.claim_candidate])
     return np.argsort(colour, kind="stable")
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scatter the bits of x (the finaliser of SplitMix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

@@ -8,7 +8,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, logsumexp
 
-from consilience.kernels.state import Float, Globals, Int, Prior, Stats, from_fixed
+from consilience.claims.encoding import Float, Int
+from consilience.kernels.state import Globals, Prior, Stats, from_fixed
+
+SMALLEST = 1e-300
+"""A membership never underflows to zero: zero means "not in the support", and that is for good."""
 
 
 def global_step(stats: Stats, given: Globals, prior: Prior) -> Globals:
@@ -27,7 +31,7 @@ def update_membership(score: Float, given: Globals, prior: Prior) -> Float:
     log_weight = expected_log_weights(given.sticks, prior)
     logit = np.where(given.weight > 0, score + log_weight[given.group], -np.inf)
     weight: Float = np.exp(logit - logsumexp(logit, axis=1, keepdims=True))
-    return weight
+    return np.where(given.weight > 0, np.maximum(weight, SMALLEST), 0.0)
 
 
 def update_reliability(reliable: Float, prior: Prior) -> Float:
@@ -63,16 +67,20 @@ def expected_log_weights(sticks: Float, prior: Prior) -> Float:
     return log_weights
 
 
-def relabel(given: Globals) -> Globals:
-    """Number the groups by decreasing mass, the order that stick-breaking prefers, and forget empty ones."""
+def relabel(given: Globals, prior: Prior) -> Globals:
+    """Number the groups by decreasing mass, the order that stick-breaking prefers, and forget empty ones.
+
+    Sticks mean something only in their order, so they are broken anew.
+    """
     mass = group_mass(given.group, given.weight, given.n_groups)[: given.n_groups]
     order = np.argsort(-mass, kind="stable")
     order = order[mass[order] > 0]
     new = np.full(given.n_groups + 1, -1)
     new[order] = np.arange(len(order))
+    group = np.where(given.weight > 0, new[given.group], -1).astype(np.int32)
     return Globals(
-        group=np.where(given.weight > 0, new[given.group], -1).astype(np.int32),
+        group=group,
         weight=given.weight,
         reliability=given.reliability[order],
-        sticks=given.sticks[order],
+        sticks=update_sticks(group, given.weight, len(order), prior),
     )
