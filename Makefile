@@ -8,6 +8,7 @@ READY := .venv/.ready
 setup: $(READY)
 
 $(READY): requirements.lock pyproject.toml
+	@echo "Setting up .venv from requirements.lock: a minute or two, the first time only."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "consilience needs Python 3.11 or newer; found: $$($(PYTHON) --version). Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
@@ -17,6 +18,7 @@ $(READY): requirements.lock pyproject.toml
 
 demo: setup  ## fit the bundled example and say where the result lies
 	$(BIN)/consilience demo --out out/demo
+	@echo "Ask why: $(BIN)/consilience explain out/demo Australia"
 
 test: setup lint types  ## everything that must hold at every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from claim_tables import Triple, triples_of
 from hypothesis import given
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from consilience.claims.reading import read_claims, read_truths
 from consilience.errors import ClaimsError, SettingsError
+from consilience.models.vote import Vote
 
 HEADER = b"source,object,value\n"
 GOOD = HEADER + b"".join(b"s%d,o%d,v%d\n" % (i, i * 7919, i % 3) for i in range(2000))
@@ -80,7 +82,14 @@ BAD_TABLES: list[tuple[Any, dict[str, Any], str, list[str]]] = [
     ([("a", "b", float("nan"))], {"on_missing": "drop"}, "empty-table", ["Every row"]),
     ([("a", "b", 1), ("a", "c", "x")], {}, "mixed-types", ["'value'", "text, or all numbers"]),
     ([("a", "b", "\ud800")], {}, "undecodable", ["'value'", "surrogates", "UTF-8"]),
-    ([("a", "b", 2**80)], {}, "mixed-types", ["'value'"]),
+    ([("a", "b", 2**80)], {}, "large-numbers", ["'value'", "too large", "Give them as text"]),
+    ([("a", "b", 2**53 + 1), ("a", "c", 0.5)], {}, "large-numbers", ["'value'", "Give them as text"]),
+    (pl.DataFrame({"source": [2**80], "object": ["b"], "value": ["c"]}), {}, "large-numbers", ["'source'", "as text"]),
+    ([{"source": "a", "object": "b"}], {}, "missing-column", ["'value'", "Columns found: 'source', 'object'"]),
+    ([{"source": "a", "object": "b", "value": "c"}, {"source": "a"}], {}, "missing-cells", ["row 2: no object"]),
+    ([{"source": "a", "object": "b", "value": "c"}, ("a", "b", "c")], {}, "ragged-row", ["1 row of 2", "row 2"]),
+    ([{0: "a", 1: "b", 2: "c"}], {}, "ragged-row", ["row 1", "column names"]),
+    ([{"a", "b", "c"}], {}, "ragged-row", ["row 1"]),
     ([("a", "b", [1])], {}, "nested-type", ["'value'", "list", "into text"]),
     (pd.DataFrame({"source": ["a", 1], "object": ["b", "c"], "value": ["x", "y"]}), {}, "mixed-types", ["'source'"]),
     (pd.DataFrame([[1, 2, 3]], columns=["source", "value", "value"]), {}, "duplicate-column", ["'value'", "own name"]),
@@ -103,7 +112,8 @@ BAD_TABLES: list[tuple[Any, dict[str, Any], str, list[str]]] = [
     ("SELECT nothing", {}, "bad-query", ["nothing", "Correct the query"]),
     ("SELECT 1 AS source, 2 AS object, [3] AS value", {}, "nested-type", ["'value'", "list"]),
     (42, {}, "unknown-format", ["int", "a path", ".csv", "a frame"]),
-    ({"source": ["a"]}, {}, "unknown-format", ["dict"]),
+    ({"source": ["a"]}, {}, "unknown-format", ["dict", "rows"]),
+    ("", {}, "missing-file", ["path is empty", ".csv"]),
 ]  # fmt: skip
 
 
@@ -138,6 +148,112 @@ def test_a_folder_without_parquet_and_a_pattern_of_other_files(tmp_path: Path) -
         read_claims(tmp_path)
     with pytest.raises(ClaimsError, match=r"claims\.csv' is not a Parquet file"):
         read_claims(str(tmp_path / "*.csv"))
+
+
+def write_parquet(folder: Path, **columns: list[Any]) -> None:
+    """A file of claims for each, called a, b, c …; what is given is its column "value", None leaves it out."""
+    for name, values in columns.items():
+        cells: dict[str, Any] = {"source": [name], "object": ["o"]}
+        pq.write_table(
+            pa.table(cells if values is None else cells | {"value": values}), folder / f"{name}.parquet"
+        )
+
+
+@pytest.mark.parametrize("pattern", ["", "*.parquet"])
+def test_every_parquet_file_must_have_the_columns(tmp_path: Path, pattern: str) -> None:
+    write_parquet(tmp_path, a=None, b=["x"], c=None)
+    with pytest.raises(ClaimsError) as caught:
+        read_claims(str(tmp_path / pattern))
+    message = problem_of(caught.value, "missing-column")
+    for part in ("2 files of 3 have no column 'value'", "a.parquet", "c.parquet", "same columns"):
+        assert part in message
+    assert "b.parquet" not in message
+
+
+@pytest.mark.parametrize(
+    ("clashing", "said"),
+    [
+        (pa.array([1]), ["'value'", "text", "int64"]),
+        (pa.array([b"x"]), ["'value'", "text", "binary"]),
+        (pa.array([["x"]]), ["'value'", "text", "list"]),
+    ],
+)
+def test_types_that_clash_between_parquet_files_are_no_damage(
+    tmp_path: Path, clashing: Any, said: list[str]
+) -> None:
+    write_parquet(tmp_path, a=["x"], b=["y"], c=clashing)
+    with pytest.raises(ClaimsError) as caught:
+        read_claims(tmp_path)
+    message = problem_of(caught.value, "mixed-types")
+    assert [part for part in [*said, "a.parquet", "c.parquet"] if part not in message] == [], message
+    assert "b.parquet" not in message
+    assert "damaged" not in str(caught.value)
+
+
+def test_a_number_that_one_type_cannot_hold_is_no_damage(tmp_path: Path) -> None:
+    write_parquet(tmp_path, a=[0.5], b=[2**53 + 1])
+    with pytest.raises(ClaimsError) as caught:
+        read_claims(tmp_path)
+    message = problem_of(caught.value, "mixed-types")
+    assert [part for part in ("'value'", "b.parquet", "double", "as text") if part not in message] == [], (
+        message
+    )
+
+
+def test_a_damaged_parquet_file_among_others_is_named(tmp_path: Path) -> None:
+    write_parquet(tmp_path, a=["x"], c=["x"])
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ClaimsError, match=r"b\.parquet: 1 problem"):
+        read_claims(tmp_path)
+
+
+def test_a_saved_result_is_not_a_folder_of_claims(tmp_path: Path) -> None:
+    rows = [("a", "o", "x"), ("b", "o", "y")]
+    Vote().fit(read_claims(rows)).save(tmp_path / "out")
+    with pytest.raises(ClaimsError) as caught:
+        read_claims(tmp_path / "out")
+    message = problem_of(caught.value, "saved-result")
+    assert "result" in message
+    assert str(tmp_path / "out" / "claims.parquet") in message
+    assert triples_of(read_claims(tmp_path / "out" / "claims.parquet")) == rows
+    with pytest.raises(ClaimsError, match=r"files of 5 have no column 'source'"):
+        read_claims(tmp_path)
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", '{"format": "web app"}', "\xff"])
+def test_a_manifest_of_something_else_is_no_result(tmp_path: Path, manifest: str) -> None:
+    write_parquet(tmp_path, a=["x"])
+    (tmp_path / "manifest.json").write_text(manifest, "latin-1")
+    assert triples_of(read_claims(tmp_path)) == [("a", "o", "x")]
+
+
+def test_a_path_that_no_disk_allows_is_a_missing_file() -> None:
+    for path in ("x" * 5000 + ".csv", "nul\0.csv"):
+        with pytest.raises(ClaimsError, match="no file"):
+            read_claims(path)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"source": "s"},
+        {"domain": ["x", "y"]},
+        {"domain": "claimed"},
+        {"domain": np.array(["x", "y"])},
+        {"on_conflict": "first"},
+        {"on_missing": "drop"},
+    ],
+)
+def test_claims_already_read_take_no_choices(setting: dict[str, Any]) -> None:
+    claims = read_claims([("a", "o", "x")])
+    (name,) = setting
+    with pytest.raises(SettingsError, match=f"'{name}' must be left out: .* already read"):
+        read_claims(claims, **setting)
+
+
+def test_truths_already_read_take_no_choices() -> None:
+    with pytest.raises(SettingsError, match="'object' must be left out"):
+        read_truths(read_truths({"o": "x"}), object="o")
 
 
 @pytest.mark.parametrize(

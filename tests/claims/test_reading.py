@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ from hypothesis import strategies as st
 
 from consilience.claims.frames import to_frame
 from consilience.claims.reading import read_claims, read_truths
+from consilience.claims.vocabulary import TEXT
+from consilience.errors import ClaimsError
 
+NEW_YEAR = datetime.datetime(2024, 1, 1)
 HOSTILE = [
     ("Ünïcode ✓ 𝔘", "o1", " a"),
     ("a,b;c|d\te", "o1", "a"),
@@ -136,6 +140,33 @@ def test_our_own_names_win_over_others(tmp_path: Path) -> None:
     assert triples_of(read_claims(path)) == [("s", "o", "v")]
 
 
+@pytest.mark.parametrize("header", [" source , object,value ", "\tTask, Worker , LABEL "])
+def test_spaces_around_names_do_not_matter(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "claims.csv"
+    object_first = "Task" in header
+    path.write_text(f"{header}\n{'o,s,v' if object_first else 's,o,v'}\n")
+    assert triples_of(read_claims(path)) == [("s", "o", "v")]
+
+
+def test_spaces_around_names_given_do_not_matter_where_one_column_is_meant(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text(" seller ,label,authors , authors\ns,o,v,w\n")
+    claims = read_claims(path, source="seller", object="label", value=" authors")
+    assert triples_of(claims) == [("s", "o", "w")]
+    with pytest.raises(ClaimsError, match=r"More than one column may be the value: 'authors ', ' authors'"):
+        read_claims(path, source="seller", object="label", value="authors")
+
+
+def test_an_empty_text_is_missing_only_in_delimited_text(tmp_path: Path) -> None:
+    (tmp_path / "claims.csv").write_text('source,object,value\ns,o,""\n')
+    with pytest.raises(ClaimsError, match="row 1: no value"):
+        read_claims(tmp_path / "claims.csv")
+    (tmp_path / "claims.jsonl").write_text('{"source": "s", "object": "o", "value": ""}\n')
+    rows = [("s", "o", "")]
+    for table in (tmp_path / "claims.jsonl", rows, pd.DataFrame(rows, columns=["source", "object", "value"])):
+        assert triples_of(read_claims(table)) == rows
+
+
 def test_any_name_by_argument(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     path.write_text("seller,isbn,authors,value\ns,o,v,9.99\n")
@@ -210,6 +241,63 @@ def test_folder_and_pattern_of_parquet_files(tmp_path: Path) -> None:
     assert triples_of(read_claims(str(tmp_path / "part-[12].parquet"))) == expected[1:]
 
 
+def test_folders_of_parquet_files_may_nest_and_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "claims [1].parquet"
+    (folder / "more.parquet").mkdir(parents=True)
+    for name in ("a.pq", "more.parquet/b.PARQUET"):
+        pq.write_table(pa.table({"source": [name], "object": ["o"], "value": ["v"]}), folder / name)
+    assert triples_of(read_claims(folder)) == [("a.pq", "o", "v"), ("more.parquet/b.PARQUET", "o", "v")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [
+        ([pa.array(["x"]), pa.array(["y"], pa.large_string()), pa.array(["z"]).dictionary_encode()], TEXT),
+        ([pa.array([1, 2], pa.int32()), pa.array([3])], pa.int64()),
+        ([pa.array([1, 2]), pa.array([0.5])], pa.float64()),
+        ([pa.array([None, "x"]), pa.array(["y"])], TEXT),
+        (
+            [pa.array([NEW_YEAR], pa.timestamp("us")), pa.array([10**18 + 1], pa.timestamp("ns"))],
+            pa.timestamp("ns"),
+        ),
+    ],
+    ids=["text", "integers", "numbers", "null", "times"],
+)
+def test_parquet_files_may_write_one_type_in_several_ways(
+    tmp_path: Path, parts: list[Any], kind: Any
+) -> None:
+    for i, values in enumerate(parts):
+        ids = [f"s{i}"] * len(values)
+        table = pa.table({"source": ids, "object": ids, "value": values, f"other {i}": ids})
+        pq.write_table(table, tmp_path / f"{i}.parquet")
+    claims = read_claims(tmp_path, on_missing="drop", on_conflict="first")
+    assert claims.values.type == kind
+
+
+@pytest.mark.parametrize(
+    "row", [{"source": "s", "object": "o", "value": "v"}, {"label": "v", "x": 1, "task": "o", "Worker": "s"}]
+)
+def test_rows_may_be_dicts(row: dict[str, Any]) -> None:
+    assert triples_of(read_claims([row])) == [("s", "o", "v")]
+    assert triples_of(read_claims(MappingProxyType(row) for _ in range(2))) == [("s", "o", "v")]
+    truths = read_truths([row])
+    assert (truths.objects.to_pylist(), truths.values.to_pylist()) == (["o"], ["v"])
+
+
+def test_rows_of_dicts_are_numbered_as_they_came() -> None:
+    rows = [
+        {"source": "a", "object": "o", "value": "x"},
+        {"seller": "b", "object": "o", "source": None, "value": "y"},
+    ]
+    assert triples_of(read_claims(rows, on_missing="drop")) == [("a", "o", "x")]
+    assert triples_of(read_claims(rows, source="seller", on_missing="drop")) == [("b", "o", "y")]
+
+
+def test_rows_may_be_series() -> None:
+    frame = pd.DataFrame({"x": ["s", "t"], "y": ["o", "o"], "z": ["v", "w"]})
+    assert triples_of(read_claims(row for _, row in frame.iterrows())) == [("s", "o", "v"), ("t", "o", "w")]
+
+
 @pytest.mark.parametrize(
     "ids",
     [
@@ -275,6 +363,20 @@ def test_a_file_may_be_called_like_a_query(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "select.csv").write_text("source,object,value\ns,o,v\n")
     monkeypatch.chdir(tmp_path)
     assert triples_of(read_claims("select.csv")) == [("s", "o", "v")]
+
+
+@pytest.mark.parametrize("name", ["with errors.csv", "from x.csv", "Select me.CSV"])
+def test_an_existing_file_wins_over_a_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).write_text("source,object,value\ns,o,v\n")
+    monkeypatch.chdir(tmp_path)
+    assert triples_of(read_claims(name)) == [("s", "o", "v")]
+
+
+def test_a_query_may_be_long() -> None:
+    query = f"SELECT 's' AS source, 'o' AS object, '{'v' * 10_000}' AS value"
+    assert triples_of(read_claims(query)) == [("s", "o", "v" * 10_000)]
 
 
 def test_encoding_needs_numpy_alone_and_files_need_no_database(tmp_path: Path) -> None:

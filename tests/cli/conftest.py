@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,8 @@ TRUTH = {
 }
 
 Run = Callable[..., Result]
+PROGRAM = [sys.executable, "-c", "from consilience.cli.main import main; main()"]
+"""The command line in a process of its own."""
 
 
 @pytest.fixture

@@ -68,6 +68,11 @@ def thesis(folder: Path) -> None:
     (folder / "thesis.txt").write_text("x")
 
 
+def simulate_over_a_folder(folder: Path, _: Path) -> Arguments:
+    (folder / "made/claims.csv").mkdir(parents=True)
+    return ["simulate", "guessers", "--objects", 5, "--out", folder / "made"]
+
+
 BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
     "no such file": (lambda d, _: ["fit", d / "claim.csv"], ["no file 'claim.csv'", "'claims.csv'"]),
     "unknown ending": (table(GOOD, name="claims.docx"), ["docx", "parquet"]),
@@ -82,7 +87,8 @@ BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
     "header only": (table("source,object,value\n"), ["no rows", "at least one row"]),
     "empty cell": (table(GOOD + "c,,1\n"), ["empty cell", "row 3", "--on-missing"]),
     "two values of one source": (table(GOOD + "a,x,2\n"), ["'a'", "--on-conflict"]),
-    "value outside the domain": (table(GOOD, "--domain", "1,3"), ["'2'", "domain"]),
+    "value outside the domain": (table(GOOD, "--domain", "1, 3"), ["'2'", "given: '1', '3'", "--domain"]),
+    "empty label in the domain": (table(GOOD, "--domain", "1, ,2"), ["empty label", "'1, ,2'", "yes,no"]),
     "domain misspelt": (table(GOOD, "--domain", "comon"), ["'common'", "commas"]),
     "label twice in the domain": (table(GOOD, "--domain", "1,2,1"), ["'1'", "once"]),
     "not UTF-8": (table(b"source,object,value\na,x,caf\xe9\n"), ["row 1", "UTF-8"]),
@@ -106,11 +112,18 @@ BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
     "unknown runner": (table(GOOD, "--runner", "inlin"), ["no runner 'inlin'", "'inline'"]),
     "negative seed": (table(GOOD, "--seed", "-1"), ["--seed", "greater than or equal to 0"]),
     "seed that is no number": (table(GOOD, "--seed", "lucky"), ["--seed", "valid integer"]),
-    "unknown on-conflict": (table(GOOD, "--on-conflict", "any"), ["on_conflict", '"first"', "'any'"]),
-    "unknown on-missing": (table(GOOD, "--on-missing", "keep"), ["on_missing", '"drop"', "'keep'"]),
+    "unknown on-conflict": (table(GOOD, "--on-conflict", "any"), ["--on-conflict must", '"first"', "'any'"]),
+    "unknown on-missing": (table(GOOD, "--on-missing", "keep"), ["--on-missing must", '"drop"', "'keep'"]),
     "out is another folder": (into(thesis), ["must not be overwritten", "Choose a new folder"]),
     "out is a file": (into(Path.touch), ["a file, not a folder", "another name"]),
+    "out is the folder one is in": (table(GOOD, "--out", "."), ["folder you are in", "'result'"]),
+    "out is empty": (table(GOOD, "--out", ""), ["folder you are in", "'result'"]),
+    "out has too long a name": (table(GOOD, "--out", "x" * 300), ["too long", "Choose another folder"]),
     "truth of other objects": (with_truth("object,value\nX,1\n"), ["none of the 1 objects", "the same way"]),
+    "known truths of other objects": (
+        with_truth("object,value\nX,1\n", "--known"),
+        ["known: ", "none of the 1 objects", "the same way"],
+    ),
     "two truths": (with_truth("object,value\nx,1\nx,2\n"), ["one truth"]),
     "truth without values": (with_truth("object\nx\n"), ["value", "Columns found"]),
     "known truths without objects": (with_truth("value\n1\n", "--known"), ["object", "Columns found"]),
@@ -131,7 +144,19 @@ BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
     "simulate to nowhere": (lambda *_: ["simulate", "guessers"], ["--out DIR"]),
     "simulate no objects": (
         lambda d, _: ["simulate", "guessers", "--objects", 0, "--out", d],
-        ["n_objects", "above 0"],
+        ["--objects must", "above 0"],
+    ),
+    "simulate objects of a case that has its own": (
+        lambda d, _: ["simulate", "capitals", "--objects", 3, "--out", d],
+        ["--objects must", "left out"],
+    ),
+    "simulate into a file": (
+        lambda d, r: ["simulate", "guessers", "--out", r / "state.npz"],
+        ["Cannot write", "exists", "Choose another folder"],
+    ),
+    "simulate over a folder": (
+        simulate_over_a_folder,
+        ["Cannot write", "directory", "Choose another folder"],
     ),
     "unknown data set": (lambda *_: ["datasets", "boook"], ["no data set 'boook'", "'book'"]),
     "unknown verb": (lambda *_: ["fot"], ["fot"]),
@@ -142,15 +167,36 @@ BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_input_is_exit_code_2_and_one_clear_message(
-    kind: str, run: Run, tmp_path: Path, result: Path
+    kind: str, run: Run, tmp_path: Path, result: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments, expected = BAD[kind]
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     done = run(*arguments(tmp_path, result))
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     for text in expected:
         assert text in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folders")
+@pytest.mark.parametrize("verb", [["fit", "does-not-exist.csv"], ["simulate", "guessers"]])
+@pytest.mark.parametrize("out", ["/proc/x", "/proc/x/y"])
+def test_a_place_that_cannot_be_written_is_refused(run: Run, verb: list[str], out: str) -> None:
+    done = run(*verb, "--out", out)
+    assert done.exit_code == 2, done.output
+    assert f"Cannot write '{out}'" in done.stderr
+    assert "Choose another folder" in done.stderr
+
+
+def test_only_our_own_words_are_put_into_those_of_the_command_line(run: Run, tmp_path: Path) -> None:
+    rows = "source,object,value\na,\"the object='x'\",1\na,\"the object='x'\",2\n"
+    (tmp_path / "claims.csv").write_text(rows, "utf-8")
+    done = run("fit", tmp_path / "claims.csv")
+    assert done.exit_code == 2
+    assert "the object='x'" in done.stderr
+    assert '--on-conflict "first"' in done.stderr
 
 
 def test_twenty_kinds_at_least() -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +14,11 @@ import pytest
 from typer.testing import Result
 
 import consilience
+from consilience.cli import fit as fit_command
 from consilience.cli import output
 from consilience.datasets.synthetic import bloc
 from consilience.models.vote import Vote
+from tests.cli.conftest import PROGRAM
 
 Run = Callable[..., Result]
 
@@ -33,14 +34,13 @@ KEYS = [
     "converged",
     "seed",
 ]
-PROGRAM = [sys.executable, "-c", "from consilience.cli.main import main; main()"]
 
 
 def test_json_is_one_object_on_stdout_and_tables_go_to_stderr(run: Run, claims: Path, truth: Path) -> None:
     done = run("fit", claims, "--truth", truth, "--json", "--seed", 3)
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
-    assert list(record) == [*KEYS, "n_gold", "accuracy"]
+    assert list(record) == [*KEYS, "n_gold", "n_known", "accuracy"]
     assert (record["model"], record["n_claims"], record["n_gold"], record["seed"]) == ("mss", 35, 5, 3)
     assert record["converged"] is True
     assert "Read 35 claims by 7 sources on 5 objects" in done.stderr
@@ -93,13 +93,52 @@ def test_known_truths_are_used_and_may_have_the_columns_names_of_the_claims(
         claims.read_text("utf-8").replace("source,object,value", "site,country,city", 1), "utf-8"
     )
     (tmp_path / "known.csv").write_text("country,city\nAustralia,Canberra\n", "utf-8")
-    (tmp_path / "gold.csv").write_text("object,value\nAustralia,Canberra\n", "utf-8")
+    (tmp_path / "gold.csv").write_text("object,value\nAustralia,Canberra\nBrazil,Rio\n", "utf-8")
     names = ["--source", "site", "--object", "country", "--value", "city"]
     files = ["--known", tmp_path / "known.csv", "--truth", tmp_path / "gold.csv"]
-    for extra, accuracy in ((files, 1.0), (files[2:], 0.0)):
-        done = run("fit", renamed, "--model", "vote", "--json", "--quiet", *names, *extra)
+    for extra, n_known, accuracy in ((files, 1, 1.0), (files[2:], 0, 0.5)):
+        done = run("fit", renamed, "--model", "vote", "--json", *names, *extra)
         assert done.exit_code == 0, done.stderr
-        assert json.loads(done.stdout)["accuracy"] == accuracy
+        record = json.loads(done.stdout)
+        assert (record["n_gold"], record["n_known"]) == (2 - n_known, n_known)
+        assert record["accuracy"] == accuracy
+        assert ("1 object was given as known and is not scored" in done.stderr) == bool(n_known)
+
+
+def test_a_fit_whose_gold_was_all_known_says_that_nothing_is_scored(
+    run: Run, claims: Path, truth: Path, tmp_path: Path
+) -> None:
+    done = run("fit", claims, "--known", truth, "--truth", truth, "--json", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert (record["n_gold"], record["n_known"], record["accuracy"]) == (0, 5, None)
+    assert "Score: none, every object with a gold truth was given as known" in done.stderr
+    assert "differs from majority vote on none of 0 objects (5 more were given)" in done.stderr
+    assert "Least certain truths" not in done.stderr
+    why = run("explain", tmp_path / "out", "Australia").stdout
+    assert "Canberra was given as the truth, not found. 2 of 7 sources claim it." in why
+
+
+def test_what_became_of_known_truths_is_said(run: Run, claims: Path, tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("object,value\nBrazil,Salvador\nAtlantis,Poseidonis\n", "utf-8")
+    done = run("fit", claims, "--model", "vote", "--known", tmp_path / "known.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "1 truth of 2 about objects without claims, not used." in done.stderr
+    assert "1 truth that nobody claimed added to the domains." in done.stderr
+    assert "differs from majority vote on none of 4 objects (1 more was given)" in done.stderr
+
+
+def test_the_result_is_saved_before_anything_is_shown(
+    run: Run, claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit_command, "show_fit", closed)
+    done = run("fit", claims, "--model", "vote", "--out", tmp_path / "out")
+    assert done.exit_code == 130
+    assert "nothing was written" not in done.stderr
+    assert consilience.load(tmp_path / "out").model == "vote"
 
 
 @pytest.mark.parametrize(("domain", "n_candidates"), [("common", 45), ("claimed", 9), ("auto", 9)])
@@ -114,7 +153,7 @@ def test_domains_by_labels(run: Run, tmp_path: Path) -> None:
         "fit",
         tmp_path / "votes.csv",
         "--domain",
-        "yes,no,maybe",
+        "yes, no ,maybe",
         "--model",
         "vote",
         "--out",
@@ -151,7 +190,7 @@ def test_an_interrupted_fit_writes_nothing(
     monkeypatch.setattr(Vote, "fit", interrupt)
     done = run("fit", claims, "--model", "vote", "--out", tmp_path / "out", "--json")
     assert (done.exit_code, done.stdout) == (130, "")
-    assert "interrupted, nothing was written" in done.stderr
+    assert "interrupted; nothing is left half-written" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -165,7 +204,7 @@ def test_ctrl_c_in_the_middle_of_a_real_fit(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         rest, stdout = process.stderr.read(), process.stdout.read() if process.stdout else ""
     assert process.returncode == 130, rest
-    assert "interrupted, nothing was written" in rest
+    assert "interrupted; nothing is left half-written" in rest
     assert "Traceback" not in rest
     assert stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["claims.csv"]
@@ -175,12 +214,14 @@ def test_what_nobody_foresaw_is_a_short_message_and_exit_code_1(
     run: Run, claims: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("the unforeseen")
+        error = ZeroDivisionError("the unforeseen")
+        error.add_note("and what became of it")
+        raise error
 
     monkeypatch.setattr(Vote, "fit", fail)
     done = run("fit", claims, "--model", "vote")
     assert done.exit_code == 1
-    assert "ZeroDivisionError: the unforeseen" in done.stderr
+    assert "ZeroDivisionError: the unforeseen\nand what became of it" in done.stderr
     assert "CONSILIENCE_DEBUG=1" in done.stderr
     assert "Traceback" not in done.stderr
     monkeypatch.setenv("CONSILIENCE_DEBUG", "1")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +14,19 @@ from consilience.cli.main import VERBS
 from consilience.datasets import fetch as fetching
 from consilience.datasets.synthetic import CASES
 from consilience.errors import DatasetError
+from tests.cli.conftest import PROGRAM
 
 Run = Callable[..., Result]
 
 
-def test_version(run: Run) -> None:
-    started = time.perf_counter()
-    done = run("--version")
-    assert (done.exit_code, done.stdout) == (0, f"consilience {consilience.__version__}\n")
-    assert time.perf_counter() - started < 1.0
+def test_the_version_is_said_at_once() -> None:
+    seconds = []
+    for _ in range(3):  # the machine is shared: the quickest counts
+        started = time.perf_counter()
+        done = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - started)
+        assert done.stdout == f"consilience {consilience.__version__}\n"
+    assert min(seconds) < 1.0
 
 
 @pytest.mark.parametrize("verb", [verb.__name__ for verb in VERBS])

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from consilience.claims.encoding import Float, Int
 from consilience.datasets.synthetic import CASES, Simulated, bloc, from_model, planted
 from consilience.errors import SettingsError, UnknownNameError
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 PLANTED_VOTE = {
     "copied-leader": 0.425,

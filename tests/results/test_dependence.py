@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience.errors import SettingsError
+from consilience.errors import InputError, SettingsError
 from consilience.kernels.state import Globals
 from consilience.results.dependence import dependent_pairs, effective_sources, memberships
 from tests.results.made_fits import capitals_fit, claims_of, fit_of, random_fit, random_globals
@@ -54,6 +54,14 @@ def test_many_sources_in_small_groups_stay_sparse() -> None:
     assert a.tolist() == list(range(0, n, 2))
     assert np.array_equal(b, a + 1)
     assert np.all(probability == 1.0)
+
+
+def test_more_pairs_than_can_be_listed_are_refused_with_advice() -> None:
+    n = 100_000  # 5e9 pairs
+    one = {"weight": np.ones((n, 1)), "reliability": np.ones((1, 2)), "sticks": np.ones((1, 2))}
+    found = Globals(group=np.zeros((n, 1), np.int32), **one)
+    with pytest.raises(InputError, match=r"4,999,950,000 pairs.*Raise min_probability.*fit.sources"):
+        dependent_pairs(found, 1.0)
 
 
 @given(st.integers(0, 10_000), st.booleans())

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +68,21 @@ def test_ties_are_admitted() -> None:
     assert "equally probable (50.0% each); the seed decided" in fit.explain("x").sentence
 
 
+@pytest.mark.parametrize("groups", [True, False])
+def test_a_truth_that_was_given_is_called_so(groups: bool) -> None:
+    fit = capitals_fit()
+    if not groups:
+        fit = fit_of(fit.claims)
+    fit = replace(fit, known=np.array([True, False, True]))
+    why = fit.explain("Australia")
+    assert why.known
+    assert why.sentence == f"{why.decision} was given as the truth, not found. " + (
+        "2 of 7 sources claim it." if groups else "5 of 7 sources claim it."
+    )
+    assert "was given as the truth, not found. 7 of 7 sources claim it." in str(fit.explain("Canada"))
+    assert not fit.explain("Brazil").known
+
+
 def test_an_unknown_object_is_an_error_with_the_nearest_names() -> None:
     with pytest.raises(UnknownNameError, match=r"no object 'Austria'.*'Australia'"):
         capitals_fit().explain("Austria")
@@ -76,6 +96,51 @@ def test_ids_that_are_numbers_are_found_as_text_too() -> None:
     assert find_object(claims, 20) == find_object(claims, "20") == 1
     with pytest.raises(UnknownNameError):
         find_object(claims, "twenty")
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "meant"),
+    [
+        ([f"o{i:02d}" for i in range(40)], "o1", "'o01'"),
+        ([f"{i:04d}-{i}" for i in range(4000)], "12-12", "'0012-12'"),
+        (["USA (United States)", "USSR", "UAE"], "USA", "'USA (United States)'"),
+        (["South Korea", "Kordofan"], "korea", "'South Korea'"),
+        (["Bermuda", "Berlin"], "Berln", "'Berlin'"),
+        (["Berlin", "berlin"], "BERLIN", "'Berlin' or 'berlin'"),
+    ],
+)
+def test_names_that_hold_the_text_are_nearer_than_those_spelt_alike(
+    names: list[str], asked: str, meant: str
+) -> None:
+    claims = claims_of([("a", name, "1") for name in names])
+    with pytest.raises(UnknownNameError) as error:
+        find_object(claims, asked)
+    assert str(error.value) == f"There is no object {asked!r}. Did you mean {meant}?"
+    assert " or ".join(map(repr, error.value.nearest)) == meant
+
+
+def test_of_few_names_all_are_listed_where_none_is_near() -> None:
+    with pytest.raises(UnknownNameError, match=r"no object '99'\. Known: Bonn, Rome\."):
+        find_object(claims_of([("a", "Rome", "1"), ("a", "Bonn", "1")]), "99")
+    with pytest.raises(UnknownNameError, match=r"no object '99'\.$"):
+        find_object(claims_of([("a", f"name {i:03d}", "1") for i in range(50)]), "99")
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        (pa.array([5, 2**64 - 1], pa.uint64()), [2**64 - 1, str(2**64 - 1)]),
+        (pa.array([timedelta(0), timedelta(days=1)]), [timedelta(days=1), "1 day, 0:00:00"]),
+        (pa.array([b"a", b"b"], pa.large_binary()), [b"b", "b", "b'b'"]),
+    ],
+)
+def test_ids_of_any_type_are_found(names: pa.Array, asked: list[Any]) -> None:
+    claims = claims_of([("a", 0, "1"), ("a", 1, "1")])
+    claims = replace(claims, objects=names)
+    assert [find_object(claims, name) for name in asked] == [1] * len(asked)
+    for stranger in (2**70, -1, None, object(), "elsewhere"):
+        with pytest.raises(UnknownNameError):
+            find_object(claims, stranger)
 
 
 def test_a_long_list_is_cut_and_counted() -> None:

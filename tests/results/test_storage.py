@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,10 @@ from hypothesis import strategies as st
 
 import consilience
 from consilience.errors import InputError, ResultFormatError
-from consilience.results import storage
+from consilience.results import manifest
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
-from consilience.results.storage import load, save
+from consilience.results.storage import check_target, load, save
 from consilience.results.tables import ids, sources_table, truths_table
 from tests.results.made_fits import capitals_fit, claims_of, fit_of, random_fit
 
@@ -29,7 +31,7 @@ def assert_same(one: Fit, other: Fit) -> None:
     for name, value in vars(one.claims).items():
         kept = getattr(other.claims, name)
         assert np.array_equal(value, kept) if isinstance(value, np.ndarray) else value == kept, name
-    for part in ("truth", "decision", "source_reliability"):
+    for part in ("truth", "decision", "source_reliability", "known"):
         np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
     for part in ("groups_found", "prior"):
         here, there = getattr(one, part), getattr(other, part)
@@ -50,6 +52,13 @@ def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, groups: bool) -> No
     assert_same(fit, back)
     assert sources_table(back).equals(sources_table(fit))
     assert str(back.explain("o01")) == str(fit.explain("o01"))
+
+
+def test_which_truths_were_given_comes_back(tmp_path: Path) -> None:
+    fit = replace(capitals_fit(), known=np.array([True, False, False]))
+    save(fit, tmp_path / "out")
+    assert_same(fit, load(tmp_path / "out"))
+    assert str(load(tmp_path / "out").explain("Australia")) == str(fit.explain("Australia"))
 
 
 @given(st.lists(st.tuples(*[st.text(max_size=8)] * 3), min_size=1, max_size=8, unique_by=lambda row: row[:2]))
@@ -140,13 +149,90 @@ def test_what_is_not_a_result_is_never_overwritten(tmp_path: Path) -> None:
         ("mine", "exists, and what is in it must not be overwritten"),
         ("theirs", "must not be overwritten"),
         ("file", "is a file, not a folder"),
-        ("file/below", "not a folder you may write to"),
+        ("file/below", "file is a file, not a folder"),
         ("annotated", "also holds notes.txt"),
     ]:
         with pytest.raises(InputError, match=expected):
             save(fit, tmp_path / name)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
     assert (tmp_path / "annotated/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 250, f"new/{'x' * 300}/out"])
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"name too long\). Choose another folder"):
+        check_target(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folders")
+@pytest.mark.parametrize("name", ["/proc/x", "/proc/x/y/z"])
+def test_a_place_that_takes_no_folders_is_refused_before_anything_is_written(name: str) -> None:
+    with pytest.raises(InputError, match="Choose another folder"):
+        check_target(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../here", "below/.."])
+def test_the_folder_one_stands_in_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(InputError, match=r"the folder you are in.*such as 'result'"):
+        save(random_fit(1), name)
+    assert not list((tmp_path / "here").iterdir())
+
+
+def test_a_mounted_volume_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == tmp_path / "volume")
+    (tmp_path / "volume").mkdir()
+    with pytest.raises(InputError, match="a folder inside it"):
+        check_target(tmp_path / "volume")
+    assert check_target(tmp_path / "volume/out") == tmp_path / "volume/out"
+
+
+def test_a_result_that_is_being_replaced_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    save(random_fit(1), out)
+    listdir = os.listdir
+
+    def listed(path: Path) -> list[str]:
+        names = listdir(path)
+        if Path(path) == out:
+            out.rename(tmp_path / "aside")  # another process begins to replace it right now
+        return names
+
+    monkeypatch.setattr(os, "listdir", listed)
+    assert check_target(out) == out
+
+
+def test_a_manifest_that_leads_nowhere_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/manifest.json").symlink_to("nowhere")
+    with pytest.raises(InputError, match="must not be overwritten"):
+        check_target(tmp_path / "out")
+
+
+def test_the_old_result_is_kept_where_it_can_neither_be_replaced_nor_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = save(random_fit(1), tmp_path / "out")
+    rename, renamed = Path.rename, []
+
+    def once(self: Path, target: Path) -> Path:
+        renamed.append(target)
+        if len(renamed) > 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", once)
+    with pytest.raises(OSError, match="Input/output error") as failure:
+        save(random_fit(2), out)
+    (left,) = tmp_path.iterdir()
+    assert str(left) in failure.value.__notes__[0]
+    assert_same(load(left), random_fit(1))
 
 
 def test_a_save_that_fails_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +309,7 @@ def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
         arrays = dict(stored)
     arrays["truth"] = np.array([{"a": 1}], dtype=object)
     np.savez(out / "state.npz", **arrays)
-    files = {name: storage._digest(out / name) for name in storage.FILES}
+    files = {name: manifest.digest(out / name) for name in manifest.FILES}
     change_manifest(out, files=files)
     with pytest.raises(ResultFormatError, match="pickle"):
         load(out)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +117,11 @@ def test_against_majority_lists_what_fewer_sources_claim() -> None:
     assert against_majority(random_fit(1, groups=False)).num_rows == 0, (
         "shares of claims never differ from the vote"
     )
+
+
+def test_truths_that_were_given_do_not_differ_from_the_majority() -> None:
+    fit = dataclasses.replace(capitals_fit(), known=np.array([True, False, False]))
+    assert against_majority(fit).column("object").to_pylist() == ["Brazil"]
 
 
 @pytest.mark.parametrize("vocabulary", [list, pa.array, lambda x: pa.chunked_array([x])])

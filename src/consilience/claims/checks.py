@@ -5,6 +5,7 @@ Rows are numbered as the user counts them: from 1, below the header.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from consilience.errors import Problem
 
 SHOWN = 3
 """How many examples a problem shows."""
+
+TOO_LARGE = re.compile("too large|outside of the range|i128|u128")
+"""How pyarrow says that a number does not fit; the last two are integers of 128 bits, which it does not know."""
 
 
 def show(value: Any) -> str:
@@ -99,12 +103,15 @@ def unusable_type(name: str, kind: object) -> Problem:
 
 
 def unconvertible(name: str, why: Exception) -> Problem:
-    """A column of Python values that are of several types, of a type that no table can hold, or not text."""
+    """A column of values that are of several types, of a type that no table can hold, too large, or not text."""
     reason = str(why.args[0] if why.args and not isinstance(why, UnicodeError) else why).rstrip(".")
     if isinstance(why, UnicodeError):
         return Problem(
             "undecodable", f"Column {name!r}: {reason}.", "Correct the text: it has no form in UTF-8."
         )
+    if isinstance(why, OverflowError) or TOO_LARGE.search(reason):
+        found = f"Column {name!r} holds numbers that are too large to be kept exactly."
+        return Problem("large-numbers", found, "Give them as text.")
     found = f"Column {name!r} cannot be read as one type: {reason}."
     return Problem("mixed-types", found, f"Make all of {name!r} text, or all numbers.")
 

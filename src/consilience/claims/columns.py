@@ -19,18 +19,16 @@ def find_columns(
 ) -> tuple[dict[str, str], list[Problem]]:
     """The column of each role in `asked` ({role: name or None}), with a problem for each that cannot be told.
 
-    A name given must exist. Otherwise our own name wins over those that others use; case matters only where
-    nothing else tells two columns apart.
+    A name given must exist. Otherwise our own name wins over those that others use. Case (of names that are not
+    given) and spaces around a name matter only where nothing else tells two columns apart.
     """
     chosen: dict[str, str] = {}
     problems: list[Problem] = []
-    taken = {name for name in asked.values() if name is not None}
+    given = {role: _named(name, found) for role, name in asked.items() if name is not None}
+    taken = {name for names in given.values() for name in names}
     free = [name for name in found if name not in taken]
     for role, name in asked.items():
-        if name is not None:
-            candidates = [name] * (name in found)
-        else:
-            candidates = _candidates(role, free) or _candidates(role, found)
+        candidates = given[role] if role in given else _candidates(role, free) or _candidates(role, found)
         if len(candidates) == 1:
             chosen[role] = candidates[0]
         elif candidates:
@@ -40,9 +38,17 @@ def find_columns(
     return chosen, problems + _repeated(chosen, found)
 
 
-def _candidates(role: str, free: Sequence[str]) -> list[str]:
-    ours = [name for name in free if name == role] or [name for name in free if name.lower() == role]
-    return list(dict.fromkeys(ours or [name for name in free if name.lower() in KNOWN_NAMES[role]]))
+def _named(wanted: str, found: Sequence[str]) -> list[str]:
+    """Columns of this name: written just so or, where there is none, with other spaces around it."""
+    if wanted in found:
+        return [wanted]
+    return list(dict.fromkeys(name for name in found if name.strip() == wanted.strip()))
+
+
+def _candidates(role: str, found: Sequence[str]) -> list[str]:
+    """Columns that may be meant for a role."""
+    same = _named(role, found) or [name for name in found if name.strip().lower() == role]
+    return list(dict.fromkeys(same or [name for name in found if name.strip().lower() in KNOWN_NAMES[role]]))
 
 
 def _missing(role: str, name: str | None, found: Sequence[str]) -> Problem:

@@ -21,7 +21,8 @@ from consilience.claims.encoding import (
     find_candidates,
     find_common_candidates,
 )
-from consilience.claims.vocabulary import Column, comparable, name_of, positions
+from consilience.claims.id_types import comparable, name_of
+from consilience.claims.vocabulary import Column, positions
 from consilience.errors import Problem, SettingsError
 
 MOST_COMMON_LABELS = 32

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from glob import glob, has_magic
+import json
+from glob import escape, glob, has_magic
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,20 @@ SUPPORTED = (
 
 def open_file(path: str) -> Table:
     """Open a file by its ending; a folder or a pattern stands for the Parquet files it holds."""
+    if not path:
+        problem = Problem("missing-file", "The path is empty.", f"Give one of: {SUPPORTED}.")
+        raise ClaimsError("The table", [problem])
     place = Path(path).expanduser()
-    if place.is_dir():
-        return _open_parquet(path, glob(str(place / "**" / "*.parquet"), recursive=True))
-    if has_magic(path) and not place.exists():
+    if isdir(
+        place
+    ):  # unlike Path's own, these functions take a path that the system refuses for a missing one
+        if _is_result(place):
+            raise ClaimsError(path, [_saved_result(place)])
+        inside = filter(isfile, glob(f"{escape(str(place))}/**/*", recursive=True))
+        return _open_parquet(path, [file for file in inside if file.lower().endswith(PARQUET_ENDINGS)])
+    if has_magic(path) and not exists(place):
         return _open_parquet(path, glob(str(place), recursive=True))
-    if not place.exists():
+    if not exists(place):
         raise ClaimsError(path, [_missing_file(place)])
     name = place.name.lower()
     if name.endswith(PARQUET_ENDINGS):
@@ -81,6 +91,21 @@ def unreadable(path: str, why: Exception) -> ClaimsError:
     reason = " ".join(str(why).split())[:300]
     advice = "It may be damaged, incomplete or not what its ending says: check it, or fetch it again."
     return ClaimsError(path, [Problem("unreadable-file", f"The file cannot be read: {reason}", advice)])
+
+
+def _is_result(folder: Path) -> bool:
+    """Whether `Fit.save` wrote this folder: its manifest says so."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == "consilience result"
+
+
+def _saved_result(folder: Path) -> Problem:
+    found = "This folder is a saved result of consilience, not a table."
+    advice = f"The claims that it was computed from are in {str(folder / 'claims.parquet')!r}."
+    return Problem("saved-result", found, advice)
 
 
 def _missing_file(place: Path) -> Problem:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
 
-from consilience.claims.checks import SHOWN, empty_table, quantity, show, unconvertible, unusable_type
+from consilience.claims.checks import SHOWN, quantity, show, unconvertible, unusable_type
 from consilience.claims.tables import Cells, Table
 from consilience.errors import ClaimsError, EngineUnavailableError, Problem
 
@@ -42,7 +43,7 @@ def open_query(query: str) -> Table:
 def open_frame(table: Any) -> Table | None:
     """Open a frame, lazy or not, or what else offers itself as Arrow; None if it is nothing of the kind."""
     if isinstance(table, pa.Table):
-        return _open_arrow(_label(table), table)
+        return _open_arrow(_label(table), table, in_memory=True)
     try:
         frame: Any = nw.from_native(table, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -51,7 +52,7 @@ def open_frame(table: Any) -> Table | None:
         if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
             return None
         try:
-            return _open_arrow(_label(table), pa.table(table))
+            return _open_arrow(_label(table), pa.table(table), in_memory=True)
         except UNCONVERTIBLE:
             return None
     kind = frame.implementation.value
@@ -74,33 +75,41 @@ def open_frame(table: Any) -> Table | None:
                 problems.append(unconvertible(name, why))
         return Cells(columns, tuple(problems))
 
-    return Table(_label(table), [str(name) for name in found], load, kind if kind in KINDS else "pyarrow")
+    columns = [str(name) for name in found]
+    return Table(_label(table), columns, load, kind if kind in KINDS else "pyarrow", in_memory=True)
 
 
 def open_rows(rows: Iterable[Any], roles: Sequence[str]) -> Table:
-    """Open plain rows, such as (source, object, value) triples."""
-    label = f"The {'triples' if len(roles) == 3 else 'pairs'}"
+    """Open plain rows: (source, object, value) triples, or dicts, whose keys are columns as in JSON lines."""
     rows = list(rows)
-    bad = [i for i, row in enumerate(rows) if isinstance(row, str | bytes) or _length(row) != len(roles)]
+    by_name = bool(rows) and isinstance(rows[0], Mapping)
+    if by_name:
+        label, form = "The rows", "{column: value} with column names that are text"
+        bad = [i for i, row in enumerate(rows) if not _is_record(row)]
+    else:
+        label, form = f"The {'triples' if len(roles) == 3 else 'pairs'}", f"({', '.join(roles)})"
+        bad = [i for i, row in enumerate(rows) if not _is_tuple(row, len(roles))]
     if bad:
         examples = tuple(f"row {i + 1:,}: {show(rows[i])}" for i in bad[:SHOWN])
-        found = f"{quantity(len(bad), 'row')} of {len(rows):,} not of the form ({', '.join(roles)})."
-        advice = f"Give {len(roles)} values a row, or a path, a query or a frame."
+        found = f"{quantity(len(bad), 'row')} of {len(rows):,} not of the form {form}."
+        advice = f"Give {len(roles)} values a row, or a dict a row, or a path, a query or a frame."
         raise ClaimsError(label, [Problem("ragged-row", found, advice, len(bad), examples)])
-    if not rows:
-        raise ClaimsError(label, [empty_table("There are no rows.")])
+    if not by_name:
+        rows = [tuple(row) for row in rows]  # a row that is a Series is not indexed by position
 
     def load(wanted: Sequence[str]) -> Cells:
         columns, problems = {}, []
         for name in wanted:
-            at = roles.index(name)
+            at = None if by_name else roles.index(name)
+            cells = [row.get(name) if at is None else row[at] for row in rows]
             try:
-                columns[name] = pa.chunked_array([pa.array([row[at] for row in rows], from_pandas=True)])
+                columns[name] = pa.chunked_array([pa.array(cells, from_pandas=True)])
             except UNCONVERTIBLE as why:
                 problems.append(unconvertible(name, why))
         return Cells(columns, tuple(problems))
 
-    return Table(label, list(roles), load)
+    names = dict.fromkeys(chain.from_iterable(rows)) if by_name else roles
+    return Table(label, list(names), load, in_memory=True)
 
 
 def to_frame(table: Any, kind: str) -> Any:
@@ -115,11 +124,11 @@ def to_frame(table: Any, kind: str) -> Any:
         raise EngineUnavailableError(f"{what} Run: pip install {kind}") from None
 
 
-def _open_arrow(label: str, table: Any) -> Table:
+def _open_arrow(label: str, table: Any, *, in_memory: bool = False) -> Table:
     def load(wanted: Sequence[str]) -> Cells:
         return Cells({name: table.column(name) for name in wanted})
 
-    return Table(label, table.column_names, load)
+    return Table(label, table.column_names, load, in_memory=in_memory)
 
 
 def _label(table: Any) -> str:
@@ -132,5 +141,13 @@ def _repeated_columns(names: Sequence[str]) -> Problem:
     return Problem("duplicate-column", found, "Give each column its own name.")
 
 
-def _length(row: Any) -> int:
-    return len(row) if hasattr(row, "__len__") and hasattr(row, "__getitem__") else -1
+def _is_record(row: Any) -> bool:
+    return isinstance(row, Mapping) and all(isinstance(name, str) for name in row)
+
+
+def _is_tuple(row: Any, width: int) -> bool:
+    if isinstance(row, str | bytes | Mapping) or not (
+        hasattr(row, "__len__") and hasattr(row, "__getitem__")
+    ):
+        return False
+    return len(row) == width

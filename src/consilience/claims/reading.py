@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
+from os.path import exists, expanduser
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from consilience.claims.domains import check_domain, form_domains, outside_domai
 from consilience.claims.encoding import Claims, offsets, sort_claims
 from consilience.claims.files import SUPPORTED, open_file
 from consilience.claims.frames import is_query, open_frame, open_query, open_rows
+from consilience.claims.id_types import is_usable
 from consilience.claims.tables import Cells, Table
 from consilience.claims.truths import Truths, align_truths, extend_domains
-from consilience.claims.vocabulary import Column, encode, is_usable
+from consilience.claims.vocabulary import Column, encode
 from consilience.errors import ClaimsError, Problem, SettingsError
 
 __all__ = ["Truths", "align_truths", "extend_domains", "read_claims", "read_truths"]
@@ -37,7 +39,7 @@ def read_claims(
 
     table       : a path (.csv, .tsv, .txt, .jsonl, .ndjson, each also .gz; .parquet, a folder or pattern of
                   them), a query that DuckDB runs ("SELECT …"), a DuckDB relation, a pandas, Polars or Arrow
-                  frame, or (source, object, value) triples
+                  frame, (source, object, value) triples, or dicts with these keys
     source, object, value : what the table calls these columns, where it is not one of the usual names
     domain      : the values an object may take: "claimed" for it by somebody, "common" (every label for every
                   object), a list of labels, or {object: labels}; "auto" is "common" when few labels recur
@@ -46,11 +48,15 @@ def read_claims(
                   "most frequent" (ties to the first)
     on_missing  : when a cell is empty: "error", or "drop" the row
 
-    Cells of text files are text: "NA" is a value, only an empty cell is missing. Ids of typed tables keep
-    their type. What is merged or dropped is counted in `Claims.notes`; all that is wrong is raised together,
-    as one ClaimsError, with rows counted from 1 below the header.
+    Cells of text files are text: "NA" is a value, only an empty cell is missing. In .csv, .tsv and .txt files an
+    empty text is an empty cell, quoted or not; frames, rows, Parquet and JSON lines have null for that, and an
+    empty text is a value like any other. Ids of typed tables keep their type. What is merged or dropped is
+    counted in `Claims.notes`; all that is wrong is raised together, as one ClaimsError, with rows counted from 1
+    below the header. Claims already read come back as they are.
     """
     if isinstance(table, Claims):
+        chosen = {"source": source, "object": object, "value": value, "domain": domain}
+        _refuse_choices("claims", chosen | {"on_conflict": on_conflict, "on_missing": on_missing})
         return table
     check_domain(domain)
     _check_choice("on_conflict", on_conflict, ("error", "first", "last", "most frequent"))
@@ -94,9 +100,10 @@ def read_truths(table: Any, *, object: str | None = None, value: str | None = No
     """Read the true values of objects, to score with or to learn from.
 
     table : as for `read_claims`, without sources; also {object: value}, or (object, value) pairs. An object
-    has one truth: a second one is a problem.
+    has one truth: a second one is a problem. A mapping, rows or a frame may be empty: no truth is known yet.
     """
     if isinstance(table, Truths):
+        _refuse_choices("truths", {"object": object, "value": value})
         return table
     if isinstance(table, Mapping):
         table = list(table.items())
@@ -146,7 +153,9 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> _Read:
             continue
         columns[role] = encode(cells.columns[name], decode=opened.is_raw)
         problems += checks.undecodable_cells(columns[role], name, rows)
-    if columns and not len(next(iter(columns.values())).codes):
+    n_rows = len(next(iter(columns.values())).codes) if columns else 0
+    may_be_empty = opened.in_memory and "source" not in asked
+    if columns and not n_rows and not may_be_empty:
         problems.append(checks.empty_table("There are no rows."))
     notes: tuple[str, ...] = ()
     gaps = checks.missing_cells(columns, names, rows)
@@ -157,7 +166,7 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> _Read:
     if len(columns) < len(asked):
         raise ClaimsError(opened.label, problems)
     whole = np.logical_and.reduce([column.codes >= 0 for column in columns.values()])
-    if not whole.any():
+    if not whole.any() and (n_rows or problems):
         if not problems:
             problems.append(checks.empty_table("Every row has an empty cell."))
         raise ClaimsError(opened.label, problems)
@@ -170,7 +179,7 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> _Read:
 
 def _open(table: Any, roles: list[str]) -> Table:
     """Open whatever kind of table this is."""
-    if isinstance(table, str) and is_query(table):
+    if isinstance(table, str) and is_query(table) and not exists(expanduser(table)):
         return open_query(table)
     if isinstance(table, str | PathLike):
         return open_file(fspath(table))
@@ -180,8 +189,17 @@ def _open(table: Any, roles: list[str]) -> Table:
     if isinstance(table, Iterable) and not isinstance(table, Mapping | bytes):
         return open_rows(table, roles)
     found = f"A table of type {type(table).__name__} cannot be read."
-    advice = f"Give a path ({SUPPORTED}), a query, a frame, or rows ({', '.join(roles)})."
+    advice = f"Give a path ({SUPPORTED}), a query, a frame, or a list of rows ({', '.join(roles)})."
     raise ClaimsError("The table", [Problem("unknown-format", found, advice)])
+
+
+def _refuse_choices(what: str, chosen: dict[str, Any]) -> None:
+    """Refuse arguments that only reading can heed; by default a name is None and the others are as below."""
+    defaults = {"domain": "auto", "on_conflict": "error", "on_missing": "error"}
+    for setting, choice in chosen.items():
+        default = defaults.get(setting)
+        if choice is not default and not (isinstance(choice, str) and choice == default):
+            raise SettingsError(setting, f"left out: the {what} are already read", choice)
 
 
 def _check_choice(setting: str, given: object, choices: tuple[str, ...]) -> None:

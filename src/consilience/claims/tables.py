@@ -38,3 +38,5 @@ class Table:
     """The kind of frame that results come back as."""
     is_raw: bool = False
     """Whether cells are bytes that must be decoded as UTF-8."""
+    in_memory: bool = False
+    """Whether a program made it: then that there are no rows may be meant; a file without rows is a mistake."""

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from consilience.claims.checks import quantity
+from consilience.claims.checks import SHOWN, quantity, show
 from consilience.claims.encoding import Claims, Int, common_domains, domains, find_candidates
-from consilience.claims.vocabulary import TEXT, Codes, is_text, name_of, positions
+from consilience.claims.id_types import TEXT, comparable, is_text, name_of, written_as
+from consilience.claims.vocabulary import Codes, positions
 from consilience.errors import ClaimsError, Problem
 
 
@@ -40,7 +42,7 @@ def align_truths(truths: Truths, claims: Claims) -> Int:
     -1 : no truth is given for the object; -2 : one is given, and it is not among the object's candidates
     """
     aligned = np.full(claims.n_objects, -1, dtype=np.int64)
-    object_, _, candidate = _located(truths, claims)
+    object_, candidate = _located(truths, claims)
     is_claimed = object_ >= 0
     aligned[object_[is_claimed]] = np.where(candidate >= 0, candidate, -2)[is_claimed]
     return aligned
@@ -49,10 +51,11 @@ def align_truths(truths: Truths, claims: Claims) -> Int:
 def extend_domains(claims: Claims, truths: Truths) -> Claims:
     """Claims whose domains hold the truths too, so that a truth nobody claims can be known.
 
-    Labels that are common to all objects stay common: a new one joins every object's domain. Truths of
-    objects that nobody claims anything about are of no use here; they are counted in `notes`.
+    Labels that are common to all objects stay common: a new one joins every object's domain. Domains that the
+    user gave are the user's word: a truth outside them is an error. Truths of objects that nobody claims
+    anything about are of no use here; they are counted in `notes`.
     """
-    object_, value, candidate = _located(truths, claims)
+    object_, candidate = _located(truths, claims)
     notes = claims.notes
     n_strangers = int((object_ < 0).sum())
     if n_strangers:
@@ -62,11 +65,24 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
     is_new = (object_ >= 0) & (candidate < 0)
     if not is_new.any():
         return claims if notes == claims.notes else replace(claims, notes=notes)
+    if claims.domain == "given":
+        found = f"{quantity(int(is_new.sum()), 'truth')} that the domain given does not hold."
+        raise _refused(
+            truths, is_new, "outside-domain", found, "Add the value to the domain, or correct the truth."
+        )
     notes += (f"{quantity(int(is_new.sum()), 'truth')} that nobody claimed added to the domains.",)
 
     old_values = _vocabulary(claims.values)
-    new_values = _as_type(truths.values.filter(pa.array(is_new & (value < 0))), old_values.type)
-    values = pc.unique(pa.concat_arrays([old_values, new_values]))
+    written = written_as(truths.values, old_values.type)
+    unwritten = is_new & written.is_null().to_numpy(zero_copy_only=False)
+    if unwritten.any():
+        found = f"{quantity(int(unwritten.sum()), 'truth')} {'has' if unwritten.sum() == 1 else 'have'} no form as "
+        found += f"{name_of(old_values.type)}, the type of the values in the claims."
+        advice = (
+            f"Give the truths as {name_of(old_values.type)}, or the claims as {name_of(truths.values.type)}."
+        )
+        raise _refused(truths, unwritten, "unfit-value", found, advice)
+    values = pc.unique(pa.concat_arrays([old_values, written.filter(pa.array(is_new))]))
     values = values.take(pc.array_sort_indices(values))
     renumbered = positions(old_values, values)
     candidate_value = renumbered[claims.candidate_value]
@@ -74,7 +90,7 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
         spanned = common_domains(claims.n_objects, len(values))
     else:
         owners = np.concatenate([claims.candidate_object(), object_[is_new]])
-        added = positions(truths.values.filter(pa.array(is_new)), values)
+        added = positions(written.filter(pa.array(is_new)), values)
         spanned = domains(owners, np.concatenate([candidate_value, added]), claims.n_objects, len(values))
     claimed = candidate_value[claims.claim_candidate]
     return replace(
@@ -87,13 +103,13 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
     )
 
 
-def _located(truths: Truths, claims: Claims) -> tuple[Codes, Codes, Codes]:
-    """(n_truths,) object, value and candidate, in the claims, of each truth; -1 where there is none."""
+def _located(truths: Truths, claims: Claims) -> tuple[Codes, Codes]:
+    """(n_truths,) object and candidate, in the claims, of each truth; -1 where there is none."""
     object_ = _positions(truths.objects, claims.objects, "objects")
     value = _positions(truths.values, claims.values, "values")
     spanned = claims.first_candidate, claims.candidate_value
     candidate = find_candidates(object_, value, *spanned, claims.n_values)
-    return object_, value, np.where(object_ < 0, np.int32(-1), candidate)
+    return object_, np.where(object_ < 0, np.int32(-1), candidate)
 
 
 def _vocabulary(ids: Any) -> Any:
@@ -103,22 +119,15 @@ def _vocabulary(ids: Any) -> Any:
 
 def _positions(ids: Any, vocabulary: Any, what: str) -> Codes:
     vocabulary = _vocabulary(vocabulary)
-    try:
+    if comparable(ids.type, vocabulary.type):
         return positions(ids, vocabulary)
-    except pa.ArrowInvalid:
-        raise _mismatch(ids.type, vocabulary.type, what) from None
+    here, there = name_of(ids.type), name_of(vocabulary.type)
+    found = f"The {what} are {here} here and {there} in the claims: none can be equal."
+    advice = f"Give the {what} as {there}, or read claims and truths from the same kind of table."
+    raise ClaimsError("The truths", [Problem("type-mismatch", found, advice)])
 
 
-def _as_type(values: Any, kind: Any) -> Any:
-    try:
-        return values.cast(kind)
-    except pa.ArrowInvalid:
-        raise _mismatch(values.type, kind, "values") from None
-
-
-def _mismatch(here: Any, in_claims: Any, what: str) -> ClaimsError:
-    found = f"The {what} are {name_of(here)} here and {name_of(in_claims)} in the claims: none can be equal."
-    advice = (
-        f"Give the {what} as {name_of(in_claims)}, or read claims and truths from the same kind of table."
-    )
-    return ClaimsError("The truths", [Problem("type-mismatch", found, advice)])
+def _refused(truths: Truths, which: NDArray[np.bool_], kind: str, found: str, advice: str) -> ClaimsError:
+    first = np.flatnonzero(which)[:SHOWN].tolist()
+    examples = (f"object {show(truths.objects[i].as_py())}: {show(truths.values[i].as_py())}" for i in first)
+    return ClaimsError("The truths", [Problem(kind, found, advice, int(which.sum()), tuple(examples))])

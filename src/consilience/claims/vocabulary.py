@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Codes = NDArray[np.int32]
+from consilience.claims.id_types import TEXT, compared_type, is_text, written_as
 
-TEXT = pa.large_string()
-"""The one type of text, whatever came in: it has room for more than two gigabytes of ids."""
+Codes = NDArray[np.int32]
 
 MISSING = -1
 UNDECODABLE = -2
@@ -52,31 +51,11 @@ class Column:
         return self.vocabulary[int(self.codes[row])].as_py()
 
 
-def is_text(kind: Any) -> bool:
-    """Whether this Arrow type is text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def is_usable(kind: Any) -> bool:
-    """Whether ids may be of this Arrow type: text, bytes, numbers, truth values, dates and times."""
-    t = pa.types
-    if t.is_dictionary(kind):
-        kind = kind.value_type
-    sortable = t.is_primitive(kind) and not t.is_interval(kind) and not t.is_float16(kind)
-    return bool(
-        sortable
-        or is_text(kind)
-        or t.is_binary(kind)
-        or t.is_large_binary(kind)
-        or t.is_decimal(kind)
-        or t.is_null(kind)
-    )
-
-
 def encode(cells: Any, *, decode: bool = False) -> Column:
     """Encode a ChunkedArray of ids; null and NaN are missing. With `decode`, bytes are UTF-8 text."""
     if pa.types.is_null(cells.type) or len(cells) == 0:
-        return Column(pa.array([], TEXT), np.full(len(cells), MISSING, dtype=np.int32))
+        # No ids: of the type that is comparable with all others.
+        return Column(pa.nulls(0), np.full(len(cells), MISSING, dtype=np.int32))
     # Chunk by chunk: Arrow's own encoding of a chunked array repeats the whole dictionary for every chunk.
     chunks = pa.chunked_array([_dictionary(chunk) for chunk in cells.chunks]).unify_dictionaries().chunks
     codes = np.concatenate([chunk.indices.fill_null(MISSING).to_numpy() for chunk in chunks])
@@ -138,29 +117,7 @@ def decode_text(raw: Any) -> tuple[Any, dict[int, bytes]]:
 def positions(ids: Any, vocabulary: Any) -> Codes:
     """(n,) where each id stands in the vocabulary, -1 where it does not. Both must be of comparable types."""
     if ids.type != vocabulary.type:
-        kind = _common_type(ids.type, vocabulary.type)
-        ids, vocabulary = ids.cast(kind), vocabulary.cast(kind)
+        kind = compared_type(ids.type, vocabulary.type)
+        ids, vocabulary = written_as(ids, kind), written_as(vocabulary, kind)
     found = pc.index_in(ids, vocabulary, skip_nulls=True)
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int32)
-
-
-def _common_type(a: Any, b: Any) -> Any:
-    if is_text(a) and is_text(b):
-        return TEXT
-    if _is_number(a) and _is_number(b):
-        return pa.int64() if pa.types.is_integer(a) and pa.types.is_integer(b) else pa.float64()
-    raise pa.ArrowInvalid(f"{name_of(a)} cannot be compared with {name_of(b)}")
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def comparable(a: Any, b: Any) -> bool:
-    """Whether ids of these two Arrow types can be equal at all."""
-    return a == b or (is_text(a) and is_text(b)) or (_is_number(a) and _is_number(b))
-
-
-def name_of(kind: Any) -> str:
-    """An Arrow type in a user's words."""
-    return "text" if is_text(kind) else str(kind)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from consilience.cli.output import Screen, print_json
-from consilience.cli.summary import show_claims, show_fit
-from consilience.errors import ClaimsError, UnknownNameError, nearest
+from consilience.cli.summary import show_claims, show_fit, show_notes
+from consilience.errors import ClaimsError, InputError, UnknownNameError, nearest
 
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from consilience.models.base import Model
     from consilience.results.fit import Fit
     from consilience.results.score import Score
+
+SHOWN = 20
+"""Labels of a domain that a message names."""
 
 
 def fit(
@@ -80,19 +84,25 @@ def fit(
     choose_runner(runner)
     if out is not None:
         check_target(out)
-    table = read_claims(
-        claims,
-        source=source,
-        object=object_,
-        value=value,
-        domain=_domain(domain),
-        on_conflict=on_conflict,
-        on_missing=on_missing,
-    )
+    labels = _domain(domain)
+    try:
+        table = read_claims(
+            claims,
+            source=source,
+            object=object_,
+            value=value,
+            domain=labels,
+            on_conflict=on_conflict,
+            on_missing=on_missing,
+        )
+    except ClaimsError as error:
+        raise _with_labels(error, labels) from None
     gold = None if truth is None else _read_truths(truth, object_, value)
     if gold is not None:
         gold_candidates(gold, table)  # wrong gold must not wait for the end of a long fit
     helpful = None if known is None else _read_truths(known, object_, value)
+    if helpful is not None:
+        gold_candidates(helpful, table, "known")
     show_claims(screen, table)
     done, score = fit_and_show(
         screen, chosen, table, gold=gold, known=helpful, out=out, seed=seed, engine=engine, runner=runner
@@ -113,13 +123,14 @@ def fit_and_show(
     out: str | None = None,
     **how: Any,
 ) -> tuple[Fit, Score | None]:
-    """Fit with progress on the screen, score, show, save."""
+    """Fit with progress on the screen, save, score, show: nothing that is shown can cost the result."""
     with screen.progress() as progress:
         fit = model.fit(claims, known=known, progress=progress, **how)
-    score = None if gold is None else fit.score(gold)
-    show_fit(screen, fit, score)
     if out is not None:
         fit.save(out)
+    score = None if gold is None else fit.score(gold)
+    show_notes(screen, fit.claims.notes[len(claims.notes) :])
+    show_fit(screen, fit, score)
     return fit, score
 
 
@@ -137,7 +148,9 @@ def record(fit: Fit, score: Score | None) -> dict[str, Any]:
         "converged": fit.converged,
         "seed": fit.seed,
     }
-    return found if score is None else found | {"n_gold": score.n_gold, "accuracy": score.accuracy}
+    if score is not None:
+        found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}
+    return found
 
 
 def _domain(text: str) -> str | list[str]:
@@ -147,7 +160,28 @@ def _domain(text: str) -> str | list[str]:
         return text
     if "," not in text and nearest(text, rules):
         raise UnknownNameError("domain", text, rules, "A list of labels is written with commas: yes,no.")
-    return text.split(",")
+    labels = [label.strip() for label in text.split(",")]
+    if "" in labels:
+        raise InputError(
+            f"--domain {text!r} has an empty label. Write labels with commas between them: yes,no."
+        )
+    return labels
+
+
+def _with_labels(error: ClaimsError, domain: str | list[str]) -> ClaimsError:
+    """The error, in which claims outside the domain are told what is in it."""
+    if isinstance(domain, str):
+        return error
+    given = ", ".join(map(repr, domain[:SHOWN])) + (
+        f", … ({len(domain):,} in all)" if len(domain) > SHOWN else ""
+    )
+    problems = [
+        replace(problem, found=f"{problem.found.removesuffix('.')}: {given}.")
+        if problem.kind == "outside-domain"
+        else problem
+        for problem in error.problems
+    ]
+    return ClaimsError(error.table, problems)
 
 
 def _read_truths(table: str, object_: str | None, value: str | None) -> Truths:

@@ -12,11 +12,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from consilience.errors import ConsilienceError, InputError
+from consilience.errors import ClaimsError, ConsilienceError, InputError, SettingsError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,8 +26,18 @@ EVERY = 10.0
 """Seconds between lines of progress where there is no terminal to redraw."""
 WIDTH = 110
 """Columns used where there is no terminal to ask."""
-ARGUMENT = re.compile(r"\b(source|object|value|domain|on_conflict|on_missing)=(?=[\"'])")
-"""How messages name an argument of `read_claims`: on_missing="drop"."""
+FLAGS = {
+    "source": "--source",
+    "object": "--object",
+    "value": "--value",
+    "domain": "--domain",
+    "on_conflict": "--on-conflict",
+    "on_missing": "--on-missing",
+    "n_objects": "--objects",
+}
+"""Arguments of Python, and what they are called here."""
+ARGUMENT = re.compile(rf"\b({'|'.join(FLAGS)})=(?=[\"'])")
+"""How advice names an argument: on_missing="drop"."""
 
 
 def guarded(verb: Callable[..., None]) -> Callable[..., None]:
@@ -39,17 +50,30 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            fail("interrupted, nothing was written", code=130)
+            fail("interrupted; nothing is left half-written", code=130)
         except ConsilienceError as error:
-            message = ARGUMENT.sub(lambda name: f"--{name[1].replace('_', '-')} ", str(error))
-            fail(message, code=2 if isinstance(error, InputError) else 1)
+            fail(_message(error), code=2 if isinstance(error, InputError) else 1)
         except Exception as error:
             if os.environ.get("CONSILIENCE_DEBUG"):
                 raise
             advice = "Run it again with CONSILIENCE_DEBUG=1 to see where."
-            fail(f"{type(error).__name__}: {error}\n{advice}", code=1)
+            notes = getattr(error, "__notes__", [])
+            fail("\n".join([f"{type(error).__name__}: {error}", *notes, advice]), code=1)
 
     return run
+
+
+def _message(error: ConsilienceError) -> str:
+    """The error in words of the command line. Advice and settings are ours to reword, the user's data are not."""
+    if isinstance(error, ClaimsError):
+        problems = [
+            replace(problem, advice=ARGUMENT.sub(lambda name: f"{FLAGS[name[1]]} ", problem.advice))
+            for problem in error.problems
+        ]
+        return str(ClaimsError(error.table, problems))
+    if isinstance(error, SettingsError) and error.setting in FLAGS:
+        return FLAGS[error.setting] + str(error).removeprefix(f"'{error.setting}'")
+    return str(error)
 
 
 def fail(message: str, code: int) -> None:

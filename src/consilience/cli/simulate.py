@@ -40,7 +40,13 @@ def simulate(
     if out is None:
         raise InputError(f"Where to? Add a folder: consilience simulate {name} --out DIR.")
     made = CASES[name](n_objects=objects, seed=seed)
-    _write(Path(out), {"claims": made.claims, "truth": made.truth, "groups": made.groups})
+    try:
+        _write(Path(out), {"claims": made.claims, "truth": made.truth, "groups": made.groups})
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"Cannot write {out!r}: the system refuses it ({why}). Choose another folder."
+        ) from None
     n_objects, n_sources = made.truth.num_rows, made.groups.num_rows
     Screen().say(
         f"{made.claims.num_rows:,} claims by {n_sources:,} sources on {n_objects:,} objects: "

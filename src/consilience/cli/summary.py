@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from consilience.cli.output import Screen
@@ -26,17 +27,23 @@ def show_claims(screen: Screen, claims: Claims) -> None:
         f"Read {claims.n_claims:,} claims by {claims.n_sources:,} sources on {claims.n_objects:,} objects; "
         f"{claims.n_candidates / max(claims.n_objects, 1):.1f} possible values an object, {each}."
     )
-    for note in claims.notes:
+    show_notes(screen, claims.notes)
+
+
+def show_notes(screen: Screen, notes: Iterable[str]) -> None:
+    """What was merged, dropped or added, in words and numbers."""
+    for note in notes:
         screen.say(f"  {note}")
 
 
 def show_fit(screen: Screen, fit: Fit, score: Score | None) -> None:
     """Truths, groups and sources, the score where there is gold, and whatever to be careful about."""
     from consilience.results.groups import groups_table
-    from consilience.results.tables import against_majority, sources_table, truths_table
+    from consilience.results.tables import against_majority, is_found, sources_table, truths_table
 
     if not screen.quiet:
-        _show_truths(screen, fit, truths_table(fit), against_majority(fit))
+        found = truths_table(fit).filter(is_found(fit))
+        _show_truths(screen, fit, found, against_majority(fit))
         if fit.groups_found is not None:
             _show_groups(screen, fit, groups_table(fit.groups_found, fit.prior))
         _show_sources(screen, sources_table(fit))
@@ -48,10 +55,13 @@ def show_fit(screen: Screen, fit: Fit, score: Score | None) -> None:
 
 
 def _show_truths(screen: Screen, fit: Fit, truths: pa.Table, against: pa.Table) -> None:
-    n_different, n_objects = against.num_rows, truths.num_rows
+    n_different, n_given = against.num_rows, fit.claims.n_objects - truths.num_rows
+    of = f"of {truths.num_rows:,} objects"
+    if n_given:
+        of += f" ({n_given:,} more {'was' if n_given == 1 else 'were'} given)"
     if n_different:
         screen.table(
-            f"The truth differs from majority vote on {n_different:,} of {n_objects:,} objects; the surest",
+            f"The truth differs from majority vote on {n_different:,} {of}; the surest",
             ["object", "truth", "majority says", "probability", "claims", "for majority"],
             [
                 [
@@ -64,7 +74,7 @@ def _show_truths(screen: Screen, fit: Fit, truths: pa.Table, against: pa.Table) 
             text=3,
         )
     else:
-        screen.say(f"\nThe truth differs from majority vote on none of {n_objects:,} objects")
+        screen.say(f"\nThe truth differs from majority vote on none {of}")
     contested = [
         r for r in truths.sort_by("margin").slice(0, SHOWN).to_pylist() if r["runner_up"] is not None
     ]
@@ -128,14 +138,20 @@ def _source_row(row: dict[str, Any]) -> list[str]:
 
 
 def _show_score(screen: Screen, score: Score) -> None:
-    right = round(score.accuracy * score.n_gold)
-    screen.say(
-        f"\nScore: {_share(score.accuracy)} right, {right:,} of {score.n_gold:,} objects with a known truth"
-    )
+    if score.accuracy is None:
+        screen.say("\nScore: none, every object with a gold truth was given as known")
+    else:
+        right = round(score.accuracy * score.n_gold)
+        screen.say(
+            f"\nScore: {_share(score.accuracy)} right, {right:,} of {score.n_gold:,} objects with a gold truth"
+        )
     if score.log_loss is not None:
         screen.say(f"  log loss {score.log_loss:.3f}, calibration error {score.calibration_error:.3f}")
     if score.n_outside:
         screen.say(f"  {score.n_outside:,} of them have a truth that nobody claims and count as wrong")
+    if score.n_known:
+        were, are = ("object was", "is") if score.n_known == 1 else ("objects were", "are")
+        screen.say(f"  {score.n_known:,} {were} given as known and {are} not scored")
     if score.n_unclaimed:
         screen.say(f"  {score.n_unclaimed:,} more have no claims and are not scored")
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from consilience.claims.encoding import Float, Int
 from consilience.datasets.simulated import (
-    Float,
-    Int,
     Simulated,
     name_everything,
     numbered,

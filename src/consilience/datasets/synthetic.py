@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from consilience.claims.encoding import Int
 from consilience.datasets.capitals import capitals
 from consilience.datasets.generative import from_model
 from consilience.datasets.simulated import (
-    Int,
     Simulated,
     erring,
     name_everything,

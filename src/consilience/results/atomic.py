@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
+"""What the system says when a folder cannot be renamed because another one has the name."""
+
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
@@ -32,6 +35,19 @@ def replacing(target: Path) -> Iterator[Path]:
     _remove_stale(target)
 
 
+def try_replacing(target: Path) -> None:
+    """Meet the OSError that `replacing` would meet: make all folders that it would make, and remove them.
+
+    They are made inside one of our own, so that nobody else can see or use them.
+    """
+    above = next(path for path in target.parents if path.exists())
+    trial = _beside(above / target.name, "saving")
+    try:
+        (trial / target.relative_to(above)).mkdir(parents=True)
+    finally:
+        shutil.rmtree(trial, ignore_errors=True)
+
+
 def _swap(fresh: Path, target: Path) -> None:
     """Rename what is there aside, the fresh folder in; of two processes that do so at once the last wins."""
     while True:
@@ -44,9 +60,14 @@ def _swap(fresh: Path, target: Path) -> None:
         except BaseException as error:
             try:
                 aside.rename(target)
-            except OSError:  # somebody else's is there by now: the newer one
-                shutil.rmtree(aside, ignore_errors=True)
-            if not (isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST)):
+            except FileNotFoundError:  # nothing was there
+                pass
+            except OSError as other:
+                if other.errno in TAKEN:  # somebody else's is there by now: the newer one
+                    shutil.rmtree(aside, ignore_errors=True)
+                else:
+                    error.add_note(f"What was in {target} is in {aside} now.")
+            if not (isinstance(error, OSError) and error.errno in TAKEN):
                 raise
     _sync(target.parent)
     shutil.rmtree(aside, ignore_errors=True)

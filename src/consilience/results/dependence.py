@@ -1,6 +1,7 @@
 """Who depends on whom: the probability that two sources share a group, and what that leaves of their number.
 
-Memberships are sparse, groups are the inverted index from which pairs are found; nothing here is n_sources².
+Memberships are sparse, and groups are the inverted index from which pairs are found, so the work follows the
+sizes of groups. A group of n sources still has n (n - 1) / 2 pairs; where too many would be listed, none are.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from consilience.claims.encoding import Claims
-from consilience.errors import SettingsError
+from consilience.errors import InputError, SettingsError
 from consilience.kernels.state import Globals
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
+
+MOST_PAIRS = 10_000_000
+"""Pairs that are listed at the most: a table of them takes about a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +53,20 @@ def dependent_pairs(found: Globals, min_probability: float) -> tuple[Int, Int, F
 
     The most probable first. Exact without trying all pairs: if a and b had no group that both are in with at
     least half the probability asked for, the sum would stay below it. So a source has few groups to look in,
-    at most 2 / min_probability.
+    at most 2 / min_probability. InputError where groups are so large that the pairs would fill the memory.
     """
     if not 0 < min_probability <= 1:
         raise SettingsError("min_probability", "above 0 and at most 1", min_probability)
     member = memberships(found)
     likely = member.multiply(member >= 0.5 * min_probability).tocsr()
+    size = likely.count_nonzero(axis=0)
+    n_pairs = int(np.sum(size * (size - 1) // 2))
+    if n_pairs > MOST_PAIRS:
+        raise InputError(
+            f"{n_pairs:,} pairs of sources may share a group with a probability of {min_probability:g} or more; "
+            f"at most {MOST_PAIRS:,} are listed. Raise min_probability, or use the column 'group' of fit.sources, "
+            "which says in a row for each source who is together."
+        )
     pairs = sparse.triu(likely @ likely.T, k=1).tocoo()
     a, b = pairs.row.astype(np.int64), pairs.col.astype(np.int64)
     probability = np.minimum(_shared(member, a, b), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -73,12 +74,14 @@ class Explanation:
 
     candidates : the decision first, then by falling probability
     voices     : the strongest first, then the most reliable
+    known      : whether the truth was given; then nobody's claims decided it
     """
 
     object: Any
     decision: Any
     candidates: tuple[Candidate, ...]
     voices: tuple[Voice, ...]
+    known: bool = False
 
     @property
     def sentence(self) -> str:
@@ -117,20 +120,27 @@ def explain(fit: Fit, object_id: Any) -> Explanation:
         decision=values[decision],
         candidates=tuple(Candidate(values[z], float(truth[z]), int(votes[z])) for z in order),
         voices=tuple(sorted(voices, key=lambda voice: (-voice.strength, -(voice.reliability or 0.0)))),
+        known=fit.known is not None and bool(fit.known[m]),
     )
 
 
 def find_object(claims: Claims, object_id: Any) -> int:
-    """The index of an object by the caller's id; text is understood as the ids' own type."""
+    """The index of an object by the caller's id; text is understood as the ids' own type, or as Python
+    writes it.
+    """
     objects = ids(claims.objects)
+    # Arrow takes every whole number for a signed one, unless told.
+    kind = pa.uint64() if isinstance(object_id, int) and object_id >= 2**63 else None
     try:
-        found = pc.index(objects, pa.scalar(object_id).cast(objects.type)).as_py()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        found = -1
-    if found < 0:
-        known = [str(name) for name in objects.to_pylist()]
-        raise UnknownNameError("object", str(object_id), _neighbours(str(object_id), known))
-    return int(found)
+        found = pc.index_in(pa.array([object_id], kind).cast(objects.type), objects, skip_nulls=True)[0]
+    except (pa.ArrowException, OverflowError):
+        found = pa.scalar(None)
+    if found.is_valid:
+        return int(found.as_py())
+    written = [str(name) for name in objects.to_pylist()]
+    if isinstance(object_id, str) and object_id in written:
+        return written.index(object_id)
+    raise _unknown(str(object_id), written)
 
 
 def _one_object(fit: Fit, m: int) -> Shard:
@@ -173,10 +183,29 @@ def _alone(member: Member) -> Voice:
     return Voice(None, (member,), member.reliability)
 
 
+def _unknown(name: str, known: list[str]) -> UnknownNameError:
+    """The error that names what was probably meant: the same but for case and leading zeros, else what holds
+    the text, else what is spelt alike.
+    """
+    same = [k for k in known if _folded(k) == _folded(name)]
+    holding = [k for k in known if name and name.lower() in k.lower()]
+    holding.sort(key=lambda k: (not k.lower().startswith(name.lower()), len(k)))
+    near = (same or holding)[:2]
+    if not near:
+        return UnknownNameError("object", name, _neighbours(name, known))
+    error = UnknownNameError("object", name, (), f"Did you mean {' or '.join(map(repr, near))}?")
+    error.nearest = near
+    return error
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name.lower())
+
+
 def _neighbours(name: str, known: list[str], n: int = 1000) -> list[str]:
     """Of very many names, those near in the alphabet: comparing the spelling of all of them takes minutes."""
     if len(known) <= 2 * n:
         return known
-    known.sort()
+    known = sorted(known)
     at = bisect_left(known, name)
     return known[max(at - n, 0) : at + n]

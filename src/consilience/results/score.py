@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims
 from consilience.errors import ClaimsError, Problem
+from consilience.results.tables import is_found
 
 if TYPE_CHECKING:
     from consilience.results.fit import Fit
@@ -26,7 +27,11 @@ BINS = 10
 class Score:
     """Decisions and probabilities against gold truths, over the objects that have both gold and claims.
 
-    n_gold            : objects with a gold truth and at least one claim; every figure below is over these
+    Where no such object is left, every figure is None.
+
+    n_gold            : objects with a gold truth and at least one claim, without those of n_known; every
+                        figure below is over these
+    n_known           : gold objects whose truth the model was given: not scored
     n_unclaimed       : gold objects that nobody claims anything about: not scored
     n_outside         : of n_gold, objects whose gold value is none of the candidates: nobody could get them
                         right
@@ -40,18 +45,23 @@ class Score:
     """
 
     n_gold: int
+    n_known: int
     n_unclaimed: int
     n_outside: int
-    accuracy: float
+    accuracy: float | None
     log_loss: float | None
-    brier: float
-    calibration_error: float
+    brier: float | None
+    calibration_error: float | None
 
 
 def score(fit: Fit, truth: Any) -> Score:
     """Compare a fit with gold truths: whatever `read_truths` understands, or what it gave."""
     gold, n_unclaimed = gold_candidates(truth, fit.claims)
-    has_gold = np.flatnonzero(gold != -1)
+    found = is_found(fit)
+    has_gold = np.flatnonzero((gold != -1) & found)
+    n_known = int(np.count_nonzero((gold != -1) & ~found))
+    if not len(has_gold):
+        return Score(0, n_known, n_unclaimed, 0, None, None, None, None)
     right = fit.decision[has_gold] == gold[has_gold]
     inside = gold[has_gold] >= 0
     of_truth = np.where(inside, fit.truth[gold[has_gold]], 0.0)
@@ -60,6 +70,7 @@ def score(fit: Fit, truth: Any) -> Score:
     log_loss = -np.log(np.clip(of_truth[inside], SMALLEST, None))
     return Score(
         n_gold=len(has_gold),
+        n_known=n_known,
         n_unclaimed=n_unclaimed,
         n_outside=int(np.count_nonzero(~inside)),
         accuracy=float(right.mean()),
@@ -69,12 +80,12 @@ def score(fit: Fit, truth: Any) -> Score:
     )
 
 
-def gold_candidates(truth: Any, claims: Claims) -> tuple[Int, int]:
+def gold_candidates(truth: Any, claims: Claims, table: str = "truth") -> tuple[Int, int]:
     """(n_objects,) the gold candidate (-1: no gold, -2: not a candidate), and the number of gold objects
     without claims.
 
     Gold of which no object is claimed is an error: it belongs to another table, or its ids are written
-    otherwise.
+    otherwise. `table` is what the error calls it.
     """
     from consilience.claims.reading import align_truths, read_truths
 
@@ -84,7 +95,7 @@ def gold_candidates(truth: Any, claims: Claims) -> tuple[Int, int]:
     if not n_gold:
         theirs, ours = ([str(name) for name in names[:3]] for names in (truths.objects, claims.objects))
         raise ClaimsError(
-            "truth",
+            table,
             [
                 Problem(
                     "no-overlap",

@@ -6,7 +6,6 @@ pickle.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -22,23 +21,12 @@ import consilience
 from consilience.claims.encoding import Claims
 from consilience.errors import InputError, ResultFormatError
 from consilience.kernels.state import Globals, Prior
-from consilience.results.atomic import replacing
+from consilience.results.atomic import replacing, try_replacing
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
+from consilience.results.manifest import FILES, FORMAT, MANIFEST, SCHEMA, check_files, digest, read_manifest
 from consilience.results.tables import ids, source_order, sources_table, truths_table
 
-SCHEMA = 1
-FORMAT = "consilience result"
-MANIFEST = "manifest.json"
-FILES = (
-    "claims.parquet",
-    "groups.parquet",
-    "sources.parquet",
-    "state.npz",
-    "trace.json",
-    "truths.parquet",
-    "values.parquet",
-)
 CLAIM_ARRAYS = ("claim_source", "claim_candidate", "first_claim", "first_candidate", "candidate_value")
 FIT_ARRAYS = ("truth", "decision", "source_reliability")
 
@@ -57,42 +45,68 @@ def save(fit: Fit, folder: str | os.PathLike[str]) -> Path:
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """The real path of a folder that a result may be written to; InputError if it may not.
 
-    It must be absent, empty, or hold a result and nothing that consilience did not write.
+    It must be absent, empty, or hold a result and nothing that consilience did not write, and a folder can be
+    made in its place.
     """
     target = Path(os.path.realpath(folder))
-    above = next(path for path in (target.parent, *target.parents) if path.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+    if Path.cwd().is_relative_to(target):
         raise InputError(
-            f"Cannot write {str(folder)!r}: {above} is not a folder you may write to. Choose another."
+            f"Cannot write {str(folder)!r}: it is or holds the folder you are in, and saving would replace "
+            "it. Name a new folder, such as 'result'."
         )
-    if not target.exists():
-        return target
-    if not target.is_dir():
-        raise InputError(f"Cannot write {str(folder)!r}: it is a file, not a folder. Choose another name.")
-    there = {path.name for path in target.iterdir()}
-    if not there:
-        return target
     try:
-        ours = {MANIFEST, *_read_manifest(target)["files"]}
-    except ResultFormatError as error:
+        if obstacle := _obstacle(target):
+            raise InputError(f"Cannot write {str(folder)!r}: {obstacle}")
+        try_replacing(target)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
         raise InputError(
-            f"Cannot write {str(folder)!r}: it exists, and what is in it must not be overwritten ({error}) "
-            "Choose a new folder; nothing was changed."
+            f"Cannot write {str(folder)!r}: the system refuses it ({why}). Choose another folder."
         ) from None
-    if others := sorted(there - ours):
-        raise InputError(
-            f"Cannot replace the result in {str(folder)!r}: it also holds {', '.join(others[:3])}"
-            f"{' and more' if len(others) > 3 else ''}, which consilience did not write. "
-            "Move that away or choose another folder; nothing was changed."
-        )
     return target
+
+
+def _obstacle(target: Path) -> str | None:
+    """What forbids to replace `target`, in words; None where there is nothing, or nothing but a result.
+
+    Another process may replace the result at the same time, so it is looked at once and, if it went between
+    that look and its manifest, again.
+    """
+    while True:
+        try:
+            there = set(os.listdir(target))
+        except FileNotFoundError:
+            return None
+        except NotADirectoryError:
+            file = next(path for path in (target, *target.parents) if path.exists())
+            return f"{file} is a file, not a folder. Choose another name."
+        if os.path.ismount(target):
+            return "a volume is mounted there, which cannot be replaced. Name a folder inside it."
+        if not there:
+            return None
+        try:
+            ours = {MANIFEST, *read_manifest(target)["files"]}
+        except ResultFormatError as error:
+            went = MANIFEST in there and isinstance(error.__cause__, FileNotFoundError)
+            if went and not (target / MANIFEST).is_symlink():
+                continue
+            return (
+                f"it exists, and what is in it must not be overwritten ({error}) "
+                "Choose a new folder; nothing was changed."
+            )
+        if others := sorted(there - ours):
+            return (
+                f"beside a result it also holds {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}, "
+                "which consilience did not write. Move that away or choose another folder; nothing was changed."
+            )
+        return None
 
 
 def load(folder: str | os.PathLike[str]) -> Fit:
     """Read a result back, after checking that every file is there and unchanged."""
     source = Path(folder)
-    manifest = _read_manifest(source)
-    _check_files(source, manifest)
+    manifest = read_manifest(source)
+    check_files(source, manifest)
     try:
         return _read(source, manifest)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
@@ -127,7 +141,7 @@ def _write(fit: Fit, folder: Path) -> None:
             for name in ("seed", "ties", "sweeps", "converged", "seconds", "warnings")
         },
         "claims": {name: getattr(claims, name) for name in ("domain", "columns", "frame", "notes")},
-        "files": {name: _digest(folder / name) for name in FILES},
+        "files": {name: digest(folder / name) for name in FILES},
     }
     _write_json(folder / MANIFEST, manifest)
 
@@ -160,6 +174,7 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> Fit:
         learned=manifest["learned"],
         claims=claims,
         **{name: arrays[name] for name in FIT_ARRAYS},
+        known=arrays.get("known"),
         **{**facts, "warnings": tuple(facts["warnings"])},
         trace=tuple(json.loads((folder / "trace.json").read_text("utf-8"))),
         groups_found=groups_found,
@@ -173,6 +188,8 @@ def _arrays(fit: Fit) -> dict[str, Any]:
     arrays = {name: getattr(fit.claims, name) for name in CLAIM_ARRAYS}
     arrays |= {name: getattr(fit, name) for name in FIT_ARRAYS}
     arrays["source_order"] = source_order(fit)
+    if fit.known is not None:
+        arrays["known"] = fit.known
     for prefix, part in (("globals", fit.groups_found), ("prior", fit.prior)):
         if part is not None:
             arrays |= {f"{prefix}_{name}": np.asarray(value) for name, value in asdict(part).items()}
@@ -194,55 +211,8 @@ def _claims_table(claims: Claims) -> pa.Table:
     )
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a result that this version can read."""
-    advice = "Give the folder that `consilience fit --out` or `fit.save` wrote."
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except OSError:
-        found = (
-            f"there is no {MANIFEST} in it that can be read" if folder.is_dir() else "there is no such folder"
-        )
-        raise ResultFormatError(f"{folder} is not a consilience result: {found}. {advice}") from None
-    except ValueError as error:
-        raise ResultFormatError(f"{folder / MANIFEST} is damaged ({error}). Run the fit again.") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ResultFormatError(f"{folder} is not a consilience result: its {MANIFEST} is not ours. {advice}")
-    schema = manifest.get("schema")
-    if not isinstance(schema, int) or not isinstance(manifest.get("files"), dict):
-        raise ResultFormatError(
-            f"{folder / MANIFEST} is damaged: no schema or list of files. Run the fit again."
-        )
-    if schema > SCHEMA:
-        raise ResultFormatError(
-            f"{folder} was written by consilience {manifest.get('consilience')} (schema {schema}); "
-            f"this is {consilience.__version__}, which reads schema {SCHEMA}. "
-            "Upgrade with `pip install -U consilience`."
-        )
-    return manifest
-
-
-def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    problems = []
-    for name in sorted({*FILES, *manifest["files"]}):
-        path = folder / Path(name).name
-        if not path.is_file():
-            problems.append(f"{path.name} is missing")
-        elif _digest(path) != manifest["files"].get(name):
-            problems.append(f"{path.name} was altered (its SHA-256 differs)")
-    if problems:
-        raise ResultFormatError(
-            f"{folder} is damaged: {'; '.join(problems)}. Restore it from a copy or run the fit again."
-        )
-
-
 def _column(path: Path, name: str) -> pa.Array:
     return ids(pq.read_table(path, columns=[name]).column(name))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_json(path: Path, content: Any) -> None:

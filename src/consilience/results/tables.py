@@ -75,12 +75,13 @@ def against_majority(fit: Fit) -> pa.Table:
     """object, value, probability, n_claims, majority, n_majority: decisions that fewer sources claim than
     another value.
 
-    The surest first. Objects where the decision is among the most claimed values do not count as different.
+    The surest first. Objects where the decision is among the most claimed values do not count as different,
+    nor do those whose truth was given.
     """
     claims = fit.claims
     votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates).astype(np.float64)
     most, _ = decide(votes, claims.first_candidate, fit.seed)
-    differs = np.flatnonzero(votes[fit.decision] < votes[most])
+    differs = np.flatnonzero(is_found(fit) & (votes[fit.decision] < votes[most]))
     differs = differs[np.argsort(-fit.truth[fit.decision[differs]], kind="stable")]
     decided, most = fit.decision[differs], most[differs]
     return pa.table(
@@ -93,6 +94,11 @@ def against_majority(fit: Fit) -> pa.Table:
             "n_majority": votes[most].astype(np.int64),
         }
     )
+
+
+def is_found(fit: Fit) -> NDArray[np.bool_]:
+    """(n_objects,) whose truth the model found; that of all others was given to it."""
+    return np.ones(fit.claims.n_objects, np.bool_) if fit.known is None else ~fit.known
 
 
 def runner_up(fit: Fit) -> tuple[Int, NDArray[np.bool_]]:

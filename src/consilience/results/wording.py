@@ -30,6 +30,9 @@ def plain(value: Any, width: int = 60) -> str:
 def sentence(why: Explanation) -> str:
     """The explanation in plain words."""
     first, n_sources = why.candidates[0], sum(c.n_claims for c in why.candidates)
+    if why.known:
+        claim = f"of {_count(n_sources, 'source')} claim{'s' if first.n_claims == 1 else ''} it"
+        return f"{plain(first.value)} was given as the truth, not found. {first.n_claims:,} {claim}."
     if len(why.candidates) == 1:
         claim = f"{_count(n_sources, 'source')} claim{'s' if n_sources == 1 else ''} it"
         return f"{plain(first.value)} is the only value that is possible here; {claim}."

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import consilience as cs
 from consilience.errors import ClaimsError
-from consilience.evaluate.metrics import calibration_error, score
+from consilience.results.score import calibration_error, score
 
 TRIPLES = [
     ("a", "w", "1"), ("b", "w", "1"), ("c", "w", "2"), ("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"),
@@ -31,6 +31,20 @@ def test_every_figure_by_hand() -> None:
     assert found.brier == pytest.approx(np.mean(squares))
     # one bin holds the three at 2/3, of which one is right, another the one at 1
     assert found.calibration_error == pytest.approx((3 * (2 / 3) - 1) / 4)
+
+
+def test_truths_that_were_given_are_not_scored() -> None:
+    fit = cs.Vote().fit(cs.read_claims(TRIPLES, domain="claimed"), known={"x": "2", "z": "7"})
+    found = fit.score({"w": "1", "x": "2", "y": "2", "z": "7", "q": "1"})
+    assert (found.n_gold, found.n_known, found.n_unclaimed) == (2, 2, 1)
+    assert found.accuracy == 0.5
+    assert found == dataclasses.replace(fit.score({"w": "1", "y": "2"}), n_known=2, n_unclaimed=1)
+
+
+def test_where_all_truths_were_given_nothing_can_be_scored() -> None:
+    found = dataclasses.replace(voted(), known=np.ones(4, bool)).score({"w": "1", "x": "2"})
+    assert (found.n_gold, found.n_known, found.n_outside) == (0, 2, 0)
+    assert found.accuracy is found.log_loss is found.brier is found.calibration_error is None
 
 
 def test_gold_may_be_any_table_and_score_is_one_function() -> None:

@@ -1,1 +1,0 @@
-"""How good answers are, and which model is best."""

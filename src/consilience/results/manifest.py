@@ -1,0 +1,74 @@
+"""The manifest of a saved result: which version wrote it, which files belong to it, and their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import consilience
+from consilience.errors import ResultFormatError
+
+SCHEMA = 1
+FORMAT = "consilience result"
+MANIFEST = "manifest.json"
+FILES = (
+    "claims.parquet",
+    "groups.parquet",
+    "sources.parquet",
+    "state.npz",
+    "trace.json",
+    "truths.parquet",
+    "values.parquet",
+)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a result that this version can read."""
+    advice = "Give the folder that `consilience fit --out` or `fit.save` wrote."
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except OSError as error:
+        found = (
+            f"there is no {MANIFEST} in it that can be read" if folder.is_dir() else "there is no such folder"
+        )
+        raise ResultFormatError(f"{folder} is not a consilience result: {found}. {advice}") from error
+    except ValueError as error:
+        raise ResultFormatError(f"{folder / MANIFEST} is damaged ({error}). Run the fit again.") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ResultFormatError(f"{folder} is not a consilience result: its {MANIFEST} is not ours. {advice}")
+    schema = manifest.get("schema")
+    if not isinstance(schema, int) or not isinstance(manifest.get("files"), dict):
+        raise ResultFormatError(
+            f"{folder / MANIFEST} is damaged: no schema or list of files. Run the fit again."
+        )
+    if schema > SCHEMA:
+        raise ResultFormatError(
+            f"{folder} was written by consilience {manifest.get('consilience')} (schema {schema}); "
+            f"this is {consilience.__version__}, which reads schema {SCHEMA}. "
+            "Upgrade with `pip install -U consilience`."
+        )
+    return manifest
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """ResultFormatError unless every file is there and is the one that was written."""
+    problems = []
+    for name in sorted({*FILES, *manifest["files"]}):
+        path = folder / Path(name).name
+        if not path.is_file():
+            problems.append(f"{path.name} is missing")
+        elif digest(path) != manifest["files"].get(name):
+            problems.append(f"{path.name} was altered (its SHA-256 differs)")
+    if problems:
+        raise ResultFormatError(
+            f"{folder} is damaged: {'; '.join(problems)}. Restore it from a copy or run the fit again."
+        )
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
