@@ -68,11 +68,6 @@ def thesis(folder: Path) -> None:
     (folder / "thesis.txt").write_text("x")
 
 
-def simulate_over_a_folder(folder: Path, _: Path) -> Arguments:
-    (folder / "made/claims.csv").mkdir(parents=True)
-    return ["simulate", "guessers", "--objects", 5, "--out", folder / "made"]
-
-
 BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
     "no such file": (lambda d, _: ["fit", d / "claim.csv"], ["no file 'claim.csv'", "'claims.csv'"]),
     "unknown ending": (table(GOOD, name="claims.docx"), ["docx", "parquet"]),
@@ -141,22 +136,31 @@ BAD: dict[str, tuple[Callable[[Path, Path], Arguments], list[str]]] = {
     "result incomplete": (harmed(lambda r: (r / "truths.parquet").unlink()), ["truths.parquet is missing"]),
     "result newer": (harmed(newer), ["schema 99", "pip install -U consilience"]),
     "unknown case": (lambda d, _: ["simulate", "guesser", "--out", d], ["no case 'guesser'", "'guessers'"]),
+    "simulate over claims": (
+        lambda d, _: ["simulate", "guessers", "--out", d],
+        ["already has claims.csv", "a new folder"],
+    ),
+    "a setting without a value": (
+        lambda d, _: ["fit", d / "claims.csv", "--set", "n_starts"],
+        ["NAME=VALUE"],
+    ),
+    "an unknown setting": (
+        lambda d, _: ["fit", d / "claims.csv", "--set", "n_start=3"],
+        ["no setting of mss", "'n_starts'"],
+    ),
+    "a setting out of range": (lambda d, _: ["fit", d / "claims.csv", "--set", "n_starts=0"], ["at least 1"]),
     "simulate to nowhere": (lambda *_: ["simulate", "guessers"], ["--out DIR"]),
     "simulate no objects": (
-        lambda d, _: ["simulate", "guessers", "--objects", 0, "--out", d],
+        lambda d, _: ["simulate", "guessers", "--objects", 0, "--out", d / "new"],
         ["--objects must", "above 0"],
     ),
     "simulate objects of a case that has its own": (
-        lambda d, _: ["simulate", "capitals", "--objects", 3, "--out", d],
+        lambda d, _: ["simulate", "capitals", "--objects", 3, "--out", d / "new"],
         ["--objects must", "left out"],
     ),
     "simulate into a file": (
         lambda d, r: ["simulate", "guessers", "--out", r / "state.npz"],
         ["Cannot write", "exists", "Choose another folder"],
-    ),
-    "simulate over a folder": (
-        simulate_over_a_folder,
-        ["Cannot write", "directory", "Choose another folder"],
     ),
     "unknown data set": (lambda *_: ["datasets", "boook"], ["no data set 'boook'", "'book'"]),
     "unknown verb": (lambda *_: ["fot"], ["fot"]),

@@ -33,6 +33,7 @@ KEYS = [
     "seconds",
     "converged",
     "seed",
+    "warnings",
 ]
 
 
@@ -75,7 +76,7 @@ def test_a_person_is_told_what_was_read_found_and_saved(
     for expected in (
         "exact",  # the repeated claim
         "differs from majority vote on",
-        "groups; the 7 sources are worth",
+        "; 7 sources, worth ",
         "Sources, the most and the least reliable",
         "Score: ",
         "converged after",

@@ -53,12 +53,12 @@ def test_local_step_equals_the_slow_loops(engine, inference):
         locals_, stats = getattr(choose(engine), inference)(shard, given, prior, warm)
         close(locals_.truth, expected.truth, TOLERANCE[engine])
         close(
-            np.where(given.weight > 0, from_fixed(stats.score), 0), expected.score, 1e-7
+            np.where(given.membership > 0, from_fixed(stats.score), 0), expected.score, 1e-7
         )  # fixed point: 2**-30 a claim
         close(from_fixed(stats.reliable), expected.reliable, 1e-7)
         close(from_two_words(stats.terms), [expected.terms[name] for name in LOCAL_TERMS], TOLERANCE[engine])
         if inference == "mean_field":
-            close(locals_.reliability, expected.object_reliability, TOLERANCE[engine])
+            close(locals_.object_reliability, expected.object_reliability, TOLERANCE[engine])
 
 
 @pytest.mark.parametrize("inference", INFERENCES)

@@ -76,7 +76,7 @@ def test_slip_3_reliability_needs_the_dirichlets_normaliser(monkeypatch):
 
     def step(shard, given, prior, warm):
         # the update as printed leaves the constant out of q(r); the bound keeps it
-        start = numpy_.start_locals(shard, given) if warm is None else (warm.truth, warm.reliability)
+        start = numpy_.start_locals(shard, given) if warm is None else (warm.truth, warm.object_reliability)
         monkeypatch.setattr(numpy_, "_log_normaliser", lambda size, p: np.zeros((len(size), 2)))
         printed, _ = numpy_.mean_field(shard, given, prior, numpy_.Locals(*start))
         monkeypatch.setattr(numpy_, "_log_normaliser", complete)
@@ -90,7 +90,7 @@ def _stats_at(shard, given, prior, before, after):
     object_of = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_candidate))
     starts, size = shard.first_candidate[:-1], np.diff(shard.first_candidate).astype(float)
     count = np.zeros((shard.n_candidates, given.n_groups + 1))
-    np.add.at(count, shard.claim_candidate, given.weight[shard.claim_source])
+    np.add.at(count, shard.claim_candidate, given.membership[shard.claim_source])
     count, tail = count[:, :-1], count[:, -1]
 
     def soft(truth):
@@ -99,8 +99,8 @@ def _stats_at(shard, given, prior, before, after):
     q_before = np.stack([1 - before[1], before[1]], axis=2)
     alpha = count + np.sum(q_before[object_of] * soft(before[0])[:, None, :], axis=2)
     log_answer = digamma(alpha) - digamma(np.add.reduceat(alpha, starts))[object_of]
-    q = np.stack([1 - after.reliability, after.reliability], axis=2)
-    log_r = numpy_.expected_log_reliability(given.reliability)
+    q = np.stack([1 - after.object_reliability, after.object_reliability], axis=2)
+    log_r = numpy_.expected_log_reliability(given.group_reliability)
     same, other = numpy_._tail_log_answer(size, prior)
     tail_answer = after.truth * same[object_of] + (1 - after.truth) * other[object_of]
     drawn = np.add.reduceat(log_answer[:, :, None] * (soft(after.truth) - 1)[:, None, :], starts)
@@ -150,11 +150,13 @@ def test_slip_5_the_tail_speaks_in_the_truth_update():
         (shard,) = claims.shards(1, truth_prior(claims, None)[1])
         given = random_globals(claims, prior, seed, tail=True)
         start = numpy_.start_locals(shard, given)
-        silent = replace(given, weight=given.weight * (np.arange(given.n_groups + 1) < given.n_groups))
+        silent = replace(
+            given, membership=given.membership * (np.arange(given.n_groups + 1) < given.n_groups)
+        )
         heard, _ = numpy_.mean_field(shard, given, prior)
         unheard, _ = numpy_.mean_field(shard, silent, prior)
         # only q(t) is taken from the update as printed
-        printed = numpy_.Locals(unheard.truth, heard.reliability)
+        printed = numpy_.Locals(unheard.truth, heard.object_reliability)
         bounds = [
             sum(bound_terms(_stats_at(shard, given, prior, start, locals_), given, prior).values())
             for locals_ in (heard, printed)

@@ -79,8 +79,10 @@ def fit_of(
         log_truth = -np.log(np.repeat(sizes, sizes))
         (shard,) = claims.shards(1, log_truth)
         truth = structured(shard, without_tail(groups_found), prior)[0].truth
-        mean = np.append(groups_found.reliability[:, 1] / groups_found.reliability.sum(axis=1), 0.5)
-        of_source = np.sum(groups_found.weight * mean[groups_found.group], axis=1)
+        mean = np.append(
+            groups_found.group_reliability[:, 1] / groups_found.group_reliability.sum(axis=1), 0.5
+        )
+        of_source = np.sum(groups_found.membership * mean[groups_found.group], axis=1)
         reliability = np.column_stack([of_source, of_source * 0.9, np.minimum(of_source * 1.1, 1.0)])
     decision, ties = decide(truth, claims.first_candidate, 0)
     facts: dict[str, Any] = {
@@ -108,8 +110,8 @@ def fit_of(
 
 
 def without_tail(found: Globals) -> Globals:
-    weight = np.where(found.group < found.n_groups, found.weight, 0.0)
-    return Globals(found.group, weight, found.reliability, found.sticks)
+    weight = np.where(found.group < found.n_groups, found.membership, 0.0)
+    return Globals(found.group, weight, found.group_reliability, found.sticks)
 
 
 def random_fit(seed: int, *, groups: bool = True, tail: bool = False) -> Fit:
@@ -126,8 +128,8 @@ def capitals_fit() -> Fit:
     triples += [(name, country, city) for name in ("atlas", "gazette") for country, city in truth.items()]
     found = Globals(  # sources sort as atlas, copier0 to copier4, gazette
         group=np.array([[1], [2], [2], [2], [2], [2], [0]], dtype=np.int32),
-        weight=np.ones((7, 1)),
-        reliability=np.array([[2.0, 30.0], [3.0, 28.0], [20.0, 12.0]]),
+        membership=np.ones((7, 1)),
+        group_reliability=np.array([[2.0, 30.0], [3.0, 28.0], [20.0, 12.0]]),
         sticks=np.array([[2.0, 10.0], [2.0, 9.0], [6.0, 5.0]]),
     )
     return fit_of(claims_of(triples), found)

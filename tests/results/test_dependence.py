@@ -18,8 +18,8 @@ def shared_slowly(found: Globals) -> np.ndarray:
     for a in range(n):
         for b in range(n):
             if a != b:
-                for l_a, w_a in zip(found.group[a], found.weight[a], strict=True):
-                    for l_b, w_b in zip(found.group[b], found.weight[b], strict=True):
+                for l_a, w_a in zip(found.group[a], found.membership[a], strict=True):
+                    for l_b, w_b in zip(found.group[b], found.membership[b], strict=True):
                         if l_a == l_b and 0 <= l_a < found.n_groups:
                             shared[a, b] += w_a * w_b
     return shared
@@ -58,7 +58,7 @@ def test_many_sources_in_small_groups_stay_sparse() -> None:
 
 def test_more_pairs_than_can_be_listed_are_refused_with_advice() -> None:
     n = 100_000  # 5e9 pairs
-    one = {"weight": np.ones((n, 1)), "reliability": np.ones((1, 2)), "sticks": np.ones((1, 2))}
+    one = {"membership": np.ones((n, 1)), "group_reliability": np.ones((1, 2)), "sticks": np.ones((1, 2))}
     found = Globals(group=np.zeros((n, 1), np.int32), **one)
     with pytest.raises(InputError, match=r"4,999,950,000 pairs.*Raise min_probability.*fit.sources"):
         dependent_pairs(found, 1.0)
@@ -78,7 +78,11 @@ def test_effective_sources_are_kishs_over_all_and_over_each_object(seed: int, ta
 
 def test_copies_are_worth_one_and_strangers_are_worth_themselves() -> None:
     claims = claims_of([(f"s{i}", "x", "1") for i in range(6)])
-    globals_ = {"weight": np.ones((6, 1)), "reliability": np.ones((6, 2)), "sticks": np.ones((6, 2))}
+    globals_ = {
+        "membership": np.ones((6, 1)),
+        "group_reliability": np.ones((6, 2)),
+        "sticks": np.ones((6, 2)),
+    }
     copies = Globals(group=np.zeros((6, 1), np.int32), **globals_)
     strangers = Globals(group=np.arange(6, dtype=np.int32)[:, None], **globals_)
     assert effective_sources(claims, copies).overall == pytest.approx(1.0)

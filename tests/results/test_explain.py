@@ -156,7 +156,7 @@ def test_a_long_list_is_cut_and_counted() -> None:
         ("a\nb", "a\\nb"),
         ("\x1b[31mred", "\\x1b[31mred"),
         ("‮abc", "\\u202eabc"),
-        ("x" * 100, "x" * 59 + "…"),
+        ("x" * 100, "x" * 30 + "…" + "x" * 29),
         (3, "3"),
         ("東京", "東京"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,14 +36,20 @@ def fit(
         typer.Option(metavar="KNOWN", help="True values of some objects, which the model may use."),
     ] = None,
     model: Annotated[str, typer.Option(help="See `consilience models`.")] = "mss",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model; may be given again."),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="The column of sources, where its name does not tell."),
     ] = None,
     object_: Annotated[
-        str | None, typer.Option("--object", metavar="COLUMN", help="That of objects.")
+        str | None, typer.Option("--object", metavar="COLUMN", help="The column of objects, likewise.")
     ] = None,
-    value: Annotated[str | None, typer.Option(metavar="COLUMN", help="That of values.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of values, likewise.")
+    ] = None,
     domain: Annotated[
         str,
         typer.Option(
@@ -69,7 +76,7 @@ def fit(
 
     \b
     Example:
-      consilience fit claims.csv --out result
+      consilience fit claims.csv --out result --set n_starts=20
       consilience fit listings.parquet --source seller --object isbn --value authors --truth gold.csv --json
     """
     from consilience.claims.reading import read_claims
@@ -79,7 +86,7 @@ def fit(
     from consilience.results.storage import check_target
     from consilience.runners.choose import choose as choose_runner
 
-    chosen, screen = model_named(model), Screen(quiet=quiet)
+    chosen, screen = model_named(model, **_settings(settings or [])), Screen(quiet=quiet)
     choose_kernel(engine)
     choose_runner(runner)
     if out is not None:
@@ -147,10 +154,25 @@ def record(fit: Fit, score: Score | None) -> dict[str, Any]:
         "seconds": fit.seconds,
         "converged": fit.converged,
         "seed": fit.seed,
+        "warnings": list(fit.warnings),
     }
     if score is not None:
         found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}
     return found
+
+
+def _settings(pairs: list[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs; a value is a number, a pair such as 0.1,10, or else text."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals):
+            raise InputError(f"--set {pair!r} is not a setting. Write NAME=VALUE, such as --set n_starts=20.")
+        try:
+            settings[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            settings[name] = text
+    return settings
 
 
 def _domain(text: str) -> str | list[str]:

@@ -39,6 +39,11 @@ def simulate(
         raise UnknownNameError("case", name, CASES, "`consilience simulate` lists them.")
     if out is None:
         raise InputError(f"Where to? Add a folder: consilience simulate {name} --out DIR.")
+    there = [file for file in ("claims.csv", "truth.csv", "groups.csv") if (Path(out) / file).exists()]
+    if there:
+        raise InputError(
+            f"{out!r} already has {' and '.join(there)}. Choose a new folder, or remove them first."
+        )
     made = CASES[name](n_objects=objects, seed=seed)
     try:
         _write(Path(out), {"claims": made.claims, "truth": made.truth, "groups": made.groups})

@@ -23,9 +23,10 @@ def show_claims(screen: Screen, claims: Claims) -> None:
     each = {"claimed": "those claimed for it", "common": "the same for all", "given": "as given"}[
         claims.domain
     ]
+    mean_domain = claims.n_candidates / max(claims.n_objects, 1)
     screen.say(
-        f"Read {claims.n_claims:,} claims by {claims.n_sources:,} sources on {claims.n_objects:,} objects; "
-        f"{claims.n_candidates / max(claims.n_objects, 1):.1f} possible values an object, {each}."
+        f"Read {_count(claims.n_claims, 'claim')} by {_count(claims.n_sources, 'source')} "
+        f"on {_count(claims.n_objects, 'object')}; {mean_domain:.1f} possible values an object, {each}."
     )
     show_notes(screen, claims.notes)
 
@@ -100,7 +101,7 @@ def _show_truths(screen: Screen, fit: Fit, truths: pa.Table, against: pa.Table) 
 def _show_groups(screen: Screen, fit: Fit, groups: pa.Table) -> None:
     worth, n = f"{fit.effective_sources.overall:.3g}", fit.claims.n_sources
     screen.table(
-        f"{groups.num_rows:,} groups; the {n:,} sources are worth {worth} independent ones",
+        f"{_count(groups.num_rows, 'group')}; {_count(n, 'source')}, worth {worth} independent ones",
         ["group", "kind", "sources", "reliability", "90 % interval"],
         [
             [str(r["group"]), r["kind"], *_numbers(r, "n_sources"), _share(r["reliability"]), _interval(r)]
@@ -114,14 +115,16 @@ def _show_groups(screen: Screen, fit: Fit, groups: pa.Table) -> None:
 def _show_sources(screen: Screen, sources: pa.Table) -> None:
     n = sources.num_rows
     rows = sources.to_pylist() if n <= 2 * SHOWN else sources.slice(0, SHOWN).to_pylist()
+    columns = ["source", "group", "reliability", "90 % interval", "claims"]
     table = [_source_row(r) for r in rows]
     if n > 2 * SHOWN:
         table.append(["…", "", "", "", ""])
         table += [_source_row(r) for r in sources.slice(n - SHOWN).to_pylist()]
+    filled = [i for i in range(len(columns)) if any(row[i] for row in table if row[0] != "…")]
     screen.table(
         "Sources, the most and the least reliable",
-        ["source", "group", "reliability", "90 % interval", "claims"],
-        table,
+        [columns[i] for i in filled],
+        [[row[i] for i in filled] for row in table],
         text=1,
     )
 
@@ -165,7 +168,11 @@ def _how_it_went(fit: Fit) -> str:
 
 def _say_rest(screen: Screen, n: int, what: str) -> None:
     if n > 0:
-        screen.say(f"… and {n:,} {what}{'s' if n > 1 else ''}")
+        screen.say(f"… and {_count(n, what)}")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _texts(row: dict[str, Any], *names: str) -> list[str]:

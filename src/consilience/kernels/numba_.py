@@ -29,8 +29,8 @@ def structured(
     terms = np.zeros((4, 2), np.int64)
     _structured(
         shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate, shard.log_truth,
-        given.group, given.weight, expected_log_reliability(given.reliability), prior.true_count, prior.false_count,
-        truth, score, reliable, terms,
+        given.group, given.membership, expected_log_reliability(given.group_reliability),
+        prior.true_count, prior.false_count, truth, score, reliable, terms,
     )  # fmt: skip
     return Locals(truth), Stats(score, reliable, terms)
 
@@ -41,14 +41,14 @@ def mean_field(
     """As `numpy_.mean_field`."""
     if warm is None:
         warm = Locals(*start_locals(shard, given))
-    assert warm.reliability is not None, "mean-field carries object reliabilities from sweep to sweep"
-    truth, object_reliability = warm.truth.copy(), warm.reliability.copy()
+    assert warm.object_reliability is not None, "mean-field carries object reliabilities from sweep to sweep"
+    truth, object_reliability = warm.truth.copy(), warm.object_reliability.copy()
     score = np.zeros(given.group.shape, np.int64)
     reliable = np.zeros((given.n_groups, 2), np.int64)
     terms = np.zeros((4, 2), np.int64)
     _mean_field(
         shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate, shard.log_truth,
-        given.weight, expected_log_reliability(given.reliability), prior.true_count, prior.false_count,
+        given.membership, expected_log_reliability(given.group_reliability), prior.true_count, prior.false_count,
         prior.reliability / prior.reliability.sum(),
         truth, object_reliability, score, reliable, terms,
     )  # fmt: skip

@@ -26,7 +26,7 @@ def structured(
     Only pairs (group, object) with claims take part: the others integrate out. `warm` is not needed and not read.
     """
     pairs = _Pairs.of(shard, given)
-    log_reliable = expected_log_reliability(given.reliability)[pairs.group]  # (P, 2) E ln p(r | u_l)
+    log_reliable = expected_log_reliability(given.group_reliability)[pairs.group]  # (P, 2) E ln p(r | u_l)
     evidence = _evidence(pairs, prior)  # (cells, 2) ln B(a^{r,z} + n) / B(a^{r,z})
     weighted = log_reliable[pairs.cell_pair] + evidence
     nats = np.logaddexp(weighted[:, 0], weighted[:, 1])  # S_lm(z)
@@ -83,7 +83,7 @@ def mean_field(
     domain_size = np.diff(shard.first_candidate).astype(np.float64)  # (M,)
     truth, object_reliability = start_locals(shard, given) if warm is None else _warm(warm)
 
-    weight = given.weight[shard.claim_source]  # (claims, L + 1)
+    weight = given.membership[shard.claim_source]  # (claims, L + 1)
     count = np.zeros((shard.n_candidates, n_groups + 1))
     np.add.at(count, shard.claim_candidate, weight)
     count, tail_count = count[:, :n_groups], count[:, n_groups]
@@ -97,7 +97,7 @@ def mean_field(
     log_answer = digamma(alpha) - digamma(alpha_total)[object_of]  # E ln π
 
     # 2. reliability on the object, with the Dirichlet's normaliser (errata 3)
-    log_reliable = expected_log_reliability(given.reliability)  # (L, 2)
+    log_reliable = expected_log_reliability(given.group_reliability)  # (L, 2)
     normaliser = _log_normaliser(domain_size, prior)  # (M, 2)
     drawn = np.add.reduceat(log_answer[:, :, None] * (soft - 1)[:, None, :], starts)  # (M, L, 2)
     logit = log_reliable + normaliser[:, None, :] + drawn
@@ -134,7 +134,7 @@ def start_locals(shard: Shard, given: Globals) -> tuple[Float, Float]:
     """Where mean-field begins: the share of claims as truth, each group as reliable as its q(u_l) says."""
     votes = _sum(np.ones(len(shard.claim_candidate)), shard.claim_candidate, shard.n_candidates)
     truth, _ = _posterior_truth(shard, shard.log_truth + np.log1p(votes))
-    mean = given.reliability[:, 1] / given.reliability.sum(axis=1)
+    mean = given.group_reliability[:, 1] / given.group_reliability.sum(axis=1)
     return truth, np.tile(mean, (shard.n_objects, 1))
 
 
@@ -164,7 +164,7 @@ class Evidence:
 def evidence(shard: Shard, given: Globals, prior: Prior) -> Evidence:
     """The structured local step taken apart, group by group."""
     pairs = _Pairs.of(shard, given)
-    weighted = expected_log_reliability(given.reliability)[pairs.group][pairs.cell_pair] + _evidence(
+    weighted = expected_log_reliability(given.group_reliability)[pairs.group][pairs.cell_pair] + _evidence(
         pairs, prior
     )
     nats = np.logaddexp(weighted[:, 0], weighted[:, 1])
@@ -205,7 +205,7 @@ class _Pairs:
 
     @classmethod
     def of(cls, shard: Shard, given: Globals) -> _Pairs:
-        entry_claim, entry_slot = np.nonzero(given.weight[shard.claim_source] > 0)
+        entry_claim, entry_slot = np.nonzero(given.membership[shard.claim_source] > 0)
         entry_source = shard.claim_source[entry_claim]
         claim_object = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
         key = claim_object[entry_claim] * given.n_groups + given.group[entry_source, entry_slot]
@@ -220,8 +220,8 @@ class _Pairs:
 
         claimed = shard.claim_candidate[entry_claim] - shard.first_candidate[claim_object[entry_claim]]
         entry_cell = first_cell[entry_pair] + claimed
-        count = _sum(given.weight[entry_source, entry_slot], entry_cell, int(first_cell[-1]))
-        total = _sum(given.weight[entry_source, entry_slot], entry_pair, len(pair_key))
+        count = _sum(given.membership[entry_source, entry_slot], entry_cell, int(first_cell[-1]))
+        total = _sum(given.membership[entry_source, entry_slot], entry_pair, len(pair_key))
         return cls(
             object_, group, total, domain_size, first_cell, cell_pair, cell_candidate, count,
             entry_source, entry_slot, entry_cell,
@@ -287,8 +287,8 @@ def _tail_log_answer(domain_size: Float, prior: Prior) -> tuple[Float, Float]:
 
 
 def _warm(warm: Locals) -> tuple[Float, Float]:
-    assert warm.reliability is not None, "mean-field carries object reliabilities from sweep to sweep"
-    return warm.truth, warm.reliability
+    assert warm.object_reliability is not None, "mean-field carries object reliabilities from sweep to sweep"
+    return warm.truth, warm.object_reliability
 
 
 def _sum(values: Float, index: Int, n: int) -> NDArray[np.float64]:

@@ -66,37 +66,47 @@ class Prior:
 class Globals:
     """What every object must know: who belongs where, and how reliable each group is.
 
-    A source keeps a few groups (its *support*); rows are padded with group -1 at weight 0. Under mean-field the
+    A source keeps a few groups (its *support*); rows are padded with group -1 at membership 0. Under mean-field the
     support is every group and, as group `n_groups`, the infinite tail of groups beyond the truncation.
 
-    group       : (n_sources, width) int32    the groups a source may belong to
-    weight      : (n_sources, width) float64  q(g_n = group), rows sum to one
-    reliability : (n_groups, 2) float64       Beta parameters of q(u_l): column r holds the count of r = 0, 1
-    sticks      : (n_groups, 2) float64       Beta parameters of q(ρ_l): break here, go on
+    group             : (n_sources, width) int32    the groups a source may belong to
+    membership        : (n_sources, width) float64  q(g_n = group), rows sum to one
+    group_reliability : (n_groups, 2) float64       Beta parameters of q(u_l): column r holds the count of r = 0, 1
+    sticks            : (n_groups, 2) float64       Beta parameters of q(ρ_l): break here, go on
     """
 
     group: Int
-    weight: Float
-    reliability: Float
+    membership: Float
+    group_reliability: Float
     sticks: Float
+
+    def __post_init__(self) -> None:
+        if self.group.shape != self.membership.shape or self.group.ndim != 2:
+            raise ValueError(
+                f"group {self.group.shape} and membership {self.membership.shape} must be (n_sources, width)"
+            )
+        if self.group_reliability.shape != self.sticks.shape or self.sticks.shape[1:] != (2,):
+            raise ValueError(
+                f"group_reliability {self.group_reliability.shape} and sticks must be (n_groups, 2)"
+            )
 
     @property
     def n_groups(self) -> int:
         """Number of groups, the tail not counted."""
-        return len(self.reliability)
+        return len(self.group_reliability)
 
 
 @dataclass(frozen=True, eq=False)
 class Locals:
     """What one shard knows of its own objects after a local step.
 
-    truth       : (n_candidates,) q(t_m = z)
-    reliability : (n_objects, n_groups) q(r_lm = 1) under mean-field, where it is carried from sweep to sweep;
-                  None under structured inference, which derives it afresh
+    truth              : (n_candidates,) q(t_m = z)
+    object_reliability : (n_objects, n_groups) q(r_lm = 1) under mean-field, where it is carried from sweep to sweep;
+                         None under structured inference, which derives it afresh
     """
 
     truth: Float
-    reliability: Float | None = None
+    object_reliability: Float | None = None
 
 
 @dataclass(frozen=True, eq=False)

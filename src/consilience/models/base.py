@@ -127,6 +127,8 @@ def truth_prior(claims: Claims, known: Any) -> tuple[Claims, Float, NDArray[np.b
     log_truth = -np.log(np.repeat(domain_size, domain_size).astype(np.float64))
     if known_candidate is not None:
         is_known = known_candidate >= 0
+        if not is_known.any():
+            return claims, log_truth, None
         log_truth[np.repeat(is_known, domain_size)] = -np.inf
         log_truth[known_candidate[is_known]] = 0.0
     return claims, log_truth, is_known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from consilience.errors import UnknownNameError
@@ -12,9 +13,13 @@ from consilience.models.vote import Vote
 MODELS: dict[str, type[Any]] = {model.name: model for model in (MSS, Vote)}
 
 
-def model_named(name: str) -> Model:
-    """The model of that name with its default settings."""
+def model_named(name: str, **settings: Any) -> Model:
+    """The model of that name, with these settings and its defaults for the rest."""
     if name not in MODELS:
         raise UnknownNameError("model", name, MODELS)
-    model: Model = MODELS[name]()
+    known = [field.name for field in fields(MODELS[name])]
+    for setting in settings:
+        if setting not in known:
+            raise UnknownNameError(f"setting of {name}", setting, known)
+    model: Model = MODELS[name](**settings)
     return model

@@ -43,8 +43,8 @@ class EffectiveSources:
 
 def memberships(found: Globals) -> sparse.csr_array:
     """(n_sources, n_groups) q(g_n = l) without the tail: two sources in it are in different groups of it."""
-    source, slot = np.nonzero((found.weight > 0) & (found.group >= 0) & (found.group < found.n_groups))
-    entries = (found.weight[source, slot], (source, found.group[source, slot]))
+    source, slot = np.nonzero((found.membership > 0) & (found.group >= 0) & (found.group < found.n_groups))
+    entries = (found.membership[source, slot], (source, found.group[source, slot]))
     return sparse.csr_array(entries, shape=(len(found.group), found.n_groups))
 
 

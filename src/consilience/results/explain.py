@@ -161,8 +161,8 @@ def _one_object(fit: Fit, m: int) -> Shard:
 def _voices(shard: Shard, found: Globals, prior: Prior, members: list[Member], order: Int) -> list[Voice]:
     """One voice for each group with a member here, one for all others, one for each source in no group."""
     # The tail of unseen groups has no answers of its own to weigh.
-    weight = np.where(found.group < found.n_groups, found.weight, 0.0)
-    parts = evidence(shard, Globals(found.group, weight, found.reliability, found.sticks), prior)
+    weight = np.where(found.group < found.n_groups, found.membership, 0.0)
+    parts = evidence(shard, Globals(found.group, weight, found.group_reliability, found.sticks), prior)
     numbering = Numbering.of(found)
     best = numbering.best[shard.claim_source]
     voices, rest = [], np.zeros(len(order))

@@ -136,7 +136,7 @@ class Fit:
             worth = f"{self.effective_sources.overall:.3g}"
             lines.append(f"{groups} of sources; together they are worth {worth} independent ones")
         n_different = len(tables.against_majority(self))
-        lines.append(f"{n_different:,} of {claims.n_objects:,} decisions differ from the majority of claims")
+        lines.append(f"{n_different:,} decisions differ from the majority of claims")
         if self.ties:
             lines.append(f"{self.ties:,} ties, decided by seed {self.seed}")
         if self.bound is not None:

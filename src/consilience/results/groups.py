@@ -51,7 +51,7 @@ class Numbering:
     def of(cls, found: Globals) -> Numbering:
         """Number the groups by size; equally large ones by their first source, whatever their inner order."""
         n_sources, n_groups = len(found.group), found.n_groups
-        best = found.group[np.arange(n_sources), np.argmax(found.weight, axis=1)].astype(np.int64)
+        best = found.group[np.arange(n_sources), np.argmax(found.membership, axis=1)].astype(np.int64)
         size = np.bincount(best, minlength=n_groups + 1)[:n_groups]
         first_source = np.full(n_groups + 1, n_sources)
         np.minimum.at(first_source, best, np.arange(n_sources))
@@ -78,7 +78,7 @@ def groups_table(found: Globals | None, prior: Prior | None) -> pa.Table:
         return SCHEMA.empty_table()
     numbering = Numbering.of(found)
     order = numbering.order
-    unreliable, reliable = found.reliability[order].T
+    unreliable, reliable = found.group_reliability[order].T
     mean = reliable / (reliable + unreliable)
     low, high = (betaincinv(reliable, unreliable, q) for q in INTERVAL)
     avoids_truth = prior is not None and bool(prior.false_count[0] > prior.true_count[0])

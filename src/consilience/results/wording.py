@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Rows of a list that are written out; the rest is counted."""
-WIDTH = 100
+WIDTH = 78
 """Columns that sentences are wrapped to."""
 WEIGHED = 3
 """Candidates whose weights are shown side by side."""
@@ -23,7 +23,8 @@ def plain(value: Any, width: int = 60) -> str:
     """A value of the data on one line of a terminal: control characters made visible, long text cut."""
     text = str(value)
     if len(text) > width:
-        text = text[: width - 1] + "…"
+        half = (width - 1) // 2  # values often differ only at the end
+        text = text[: width - 1 - half] + "…" + text[len(text) - half :]
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -167,7 +167,7 @@ def _pickles(model: Model) -> None:
 def _bits(fit: Fit) -> bytes:
     arrays = [fit.truth, fit.decision, fit.source_reliability]
     if fit.groups_found is not None:
-        arrays += [fit.groups_found.group, fit.groups_found.weight, fit.groups_found.reliability]
+        arrays += [fit.groups_found.group, fit.groups_found.membership, fit.groups_found.group_reliability]
     return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
 

@@ -41,7 +41,7 @@ def log_beta(a: list[float]) -> float:
 
 def expected_log_r(given: Globals, group: int, r: int) -> float:
     """E ln p(r | u_l) under q(u_l)."""
-    b0, b1 = given.reliability[group]
+    b0, b1 = given.group_reliability[group]
     return float(digamma((b0, b1)[r]) - digamma(b0 + b1))
 
 
@@ -61,8 +61,10 @@ def structured(shard: Shard, given: Globals, prior: Prior) -> Result:
         counts: dict[int, list[float]] = {}
         for n, k in claims:
             for w in range(given.group.shape[1]):
-                if given.weight[n, w] > 0:
-                    counts.setdefault(int(given.group[n, w]), [0.0] * size)[k] += float(given.weight[n, w])
+                if given.membership[n, w] > 0:
+                    counts.setdefault(int(given.group[n, w]), [0.0] * size)[k] += float(
+                        given.membership[n, w]
+                    )
 
         # the summands of S_lm(z), for every group, r and z
         summand = {
@@ -116,14 +118,14 @@ def structured(shard: Shard, given: Globals, prior: Prior) -> Result:
                     terms["claims"] += joint * count[k] * expected[k]
         for n, k in claims:
             for w in range(given.group.shape[1]):
-                if given.weight[n, w] > 0:
+                if given.membership[n, w] > 0:
                     score[n][w] += log_answer[int(given.group[n, w]), k]
     return Result(truth, [], score, reliable, terms, [])
 
 
 def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Result:
     """MODEL.md §3: π, then r, then t, group by group and object by object."""
-    assert warm.reliability is not None
+    assert warm.object_reliability is not None
     n_groups = given.n_groups
     truth: list[float] = []
     object_reliability: list[list[float]] = []
@@ -142,8 +144,8 @@ def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Resu
 
         alpha, expected, q_r = [], [], []
         for group in range(n_groups):
-            q = [1 - float(warm.reliability[m, group]), float(warm.reliability[m, group])]
-            count = [sum(float(given.weight[n, group]) for n, y in claims if y == k) for k in range(size)]
+            q = [1 - float(warm.object_reliability[m, group]), float(warm.object_reliability[m, group])]
+            count = [sum(float(given.membership[n, group]) for n, y in claims if y == k) for k in range(size)]
             alpha.append(
                 [
                     1
@@ -179,7 +181,7 @@ def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Resu
         logit = [
             float(shard.log_truth[start + z])
             + sum(q_r[g][r] * log_density(expected[g], z, r, prior) for g in range(n_groups) for r in (0, 1))
-            + sum(float(given.weight[n, n_groups]) * tail[z][k] for n, k in claims)
+            + sum(float(given.membership[n, n_groups]) * tail[z][k] for n, k in claims)
             for z in range(size)
         ]
         highest = max(logit)
@@ -205,10 +207,10 @@ def mean_field(shard: Shard, given: Globals, prior: Prior, warm: Locals) -> Resu
         for n, k in claims:
             for group in range(n_groups):
                 score[n][group] += expected[group][k]
-                terms["claims"] += float(given.weight[n, group]) * expected[group][k]
+                terms["claims"] += float(given.membership[n, group]) * expected[group][k]
             at_prior = sum(nu[z] * tail[z][k] for z in range(size))
             score[n][n_groups] += at_prior
-            terms["claims"] += float(given.weight[n, n_groups]) * at_prior
+            terms["claims"] += float(given.membership[n, n_groups]) * at_prior
     return Result(truth, object_reliability, score, reliable, terms, answers)
 
 
@@ -234,22 +236,22 @@ def sample_terms(
         name: [] for name in ("claims", "answers", "reliability", "truth", "membership", "sticks", "groups")
     }
     for _ in range(n_samples):
-        u = np.array([rng.beta(b1, b0) for b0, b1 in given.reliability])
+        u = np.array([rng.beta(b1, b0) for b0, b1 in given.group_reliability])
         rho = np.array([rng.beta(a, b) for a, b in given.sticks])
         log_lambda = np.log(rho) + np.concatenate([[0.0], np.cumsum(np.log1p(-rho))[:-1]])
-        slot = [int(rng.choice(width, p=given.weight[n])) for n in range(n_sources)]
+        slot = [int(rng.choice(width, p=given.membership[n])) for n in range(n_sources)]
         group = [int(given.group[n, slot[n]]) for n in range(n_sources)]
         draw = dict.fromkeys(draws, 0.0)
         draw["groups"] = sum(
             float(stats.beta.logpdf(u[g], *prior.reliability[::-1]) - stats.beta.logpdf(u[g], b1, b0))
-            for g, (b0, b1) in enumerate(given.reliability)
+            for g, (b0, b1) in enumerate(given.group_reliability)
         )
         draw["sticks"] = sum(
             float(stats.beta.logpdf(rho[g], 1, prior.concentration) - stats.beta.logpdf(rho[g], a, b))
             for g, (a, b) in enumerate(given.sticks)
         )
         draw["membership"] = sum(
-            float(log_lambda[group[n]] - log(given.weight[n, slot[n]])) for n in range(n_sources)
+            float(log_lambda[group[n]] - log(given.membership[n, slot[n]])) for n in range(n_sources)
         )
         for m in range(shard.n_objects):
             start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
@@ -264,9 +266,9 @@ def sample_terms(
             counts: dict[int, list[float]] = {}
             for n, k in claims:
                 for w in range(width):
-                    if given.weight[n, w] > 0:
+                    if given.membership[n, w] > 0:
                         counts.setdefault(int(given.group[n, w]), [0.0] * size)[k] += float(
-                            given.weight[n, w]
+                            given.membership[n, w]
                         )
             for g, count in counts.items():
                 posterior = {
@@ -310,18 +312,18 @@ def sample_mean_field_terms(
     }
     for _ in range(n_samples):
         draw = dict.fromkeys(draws, 0.0)
-        u = [float(rng.beta(b1, b0)) for b0, b1 in given.reliability]
+        u = [float(rng.beta(b1, b0)) for b0, b1 in given.group_reliability]
         rho = [float(rng.beta(a, b)) for a, b in given.sticks]
-        for g, (b0, b1) in enumerate(given.reliability):
+        for g, (b0, b1) in enumerate(given.group_reliability):
             draw["groups"] += float(
                 stats.beta.logpdf(u[g], *prior.reliability[::-1]) - stats.beta.logpdf(u[g], b1, b0)
             )
         for g, (a, b) in enumerate(given.sticks):
             draw["sticks"] += float(stats.beta.logpdf(rho[g], 1, kappa) - stats.beta.logpdf(rho[g], a, b))
         group = []
-        for n in range(len(given.weight)):
-            g = int(rng.choice(n_groups + 1, p=given.weight[n]))
-            log_q = log(given.weight[n, g])
+        for n in range(len(given.membership)):
+            g = int(rng.choice(n_groups + 1, p=given.membership[n]))
+            log_q = log(given.membership[n, g])
             if g == n_groups:
                 beyond = int(rng.geometric(1 - ratio)) - 1
                 log_q += log(1 - ratio) + beyond * log(ratio)

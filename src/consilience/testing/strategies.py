@@ -75,7 +75,7 @@ def random_globals(claims: Claims, prior: Prior, seed: int, *, tail: bool) -> Gl
         weight /= weight.sum(axis=1, keepdims=True)
     return Globals(
         group=group,
-        weight=weight,
-        reliability=prior.reliability + rng.gamma(1.0, 2.0, (n_groups, 2)),
+        membership=weight,
+        group_reliability=prior.reliability + rng.gamma(1.0, 2.0, (n_groups, 2)),
         sticks=update_sticks(group, weight, n_groups, prior),
     )

@@ -26,10 +26,12 @@ TERMS = (*LOCAL_TERMS, "membership", "sticks", "groups")
 def bound_terms(stats: Stats, given: Globals, prior: Prior) -> dict[str, float]:
     """The bound at (given, the locals that gave these stats), term by term; their sum is the bound."""
     terms = dict(zip(LOCAL_TERMS, from_two_words(stats.terms).tolist(), strict=True))
-    log_weight = np.where(given.weight > 0, expected_log_weights(given.sticks, prior)[given.group], 0.0)
-    terms["membership"] = float(np.sum(given.weight * log_weight - xlogy(given.weight, given.weight)))
+    log_weight = np.where(given.membership > 0, expected_log_weights(given.sticks, prior)[given.group], 0.0)
+    terms["membership"] = float(
+        np.sum(given.membership * log_weight - xlogy(given.membership, given.membership))
+    )
     terms["sticks"] = -float(np.sum(beta_divergence(given.sticks, np.array([1.0, prior.concentration]))))
-    terms["groups"] = -float(np.sum(beta_divergence(given.reliability, prior.reliability)))
+    terms["groups"] = -float(np.sum(beta_divergence(given.group_reliability, prior.reliability)))
     return terms
 
 

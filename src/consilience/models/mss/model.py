@@ -33,6 +33,7 @@ from consilience.models.mss.starts import random_start
 from consilience.models.mss.updates import global_step, relabel
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
+from consilience.results.groups import INTERVAL
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
 
@@ -111,7 +112,9 @@ class MSS:
         for i, prior in enumerate(priors):
             for j in range(self.n_starts):
                 rng = np.random.default_rng([seed, j])
-                stage = f"settings {i + 1}/{len(priors)}, start {j + 1}/{self.n_starts}"
+                stage = (
+                    f"settings {i + 1}/{len(priors)}, " * (len(priors) > 1) + f"start {j + 1}/{self.n_starts}"
+                )
                 ascent = self._ascend(claims, shards, prior, rng, kernel, where, stage, progress)
                 bounds.append(ascent.bound)
                 if best is None or ascent.bound > best[0].bound:
@@ -187,7 +190,7 @@ class MSS:
                     f"Only one of {self.n_starts} starts reached this bound, the next ended {second:,.0f} nats lower: "
                     f"a better answer may exist. Raise n_starts."
                 )
-        occupied = np.unique(ascent.globals.group[ascent.globals.weight > 0.5])
+        occupied = np.unique(ascent.globals.group[ascent.globals.membership > 0.5])
         if self.inference == "structured" and len(occupied) == self.max_groups:
             yield f"All {self.max_groups} groups are in use: there may be more. Raise max_groups."
 
@@ -201,31 +204,30 @@ class MSS:
         )
 
 
-def source_reliability(found: Globals, prior: Prior, level: float = 0.9) -> Float:
+def source_reliability(found: Globals, prior: Prior) -> Float:
     """(n_sources, 3): Σ_l q(g_n = l) E[u_l] (the paper's formula) and an interval.
 
     The posterior of a source's reliability is a mixture of its groups' Betas; the interval is that of the Beta with
     the mixture's mean and variance. A source in the tail is as reliable as the prior says.
     """
     beta = np.vstack(
-        [found.reliability, prior.reliability]
+        [found.group_reliability, prior.reliability]
     )  # the last row serves the tail, at index n_groups
     total = beta.sum(axis=1)
     mean = beta[:, 1] / total
     square = mean**2 + mean * (1 - mean) / (total + 1)
-    source_mean = np.sum(found.weight * mean[found.group], axis=1)
-    variance = np.maximum(np.sum(found.weight * square[found.group], axis=1) - source_mean**2, 1e-12)
+    source_mean = np.sum(found.membership * mean[found.group], axis=1)
+    variance = np.maximum(np.sum(found.membership * square[found.group], axis=1) - source_mean**2, 1e-12)
     strength = np.maximum(source_mean * (1 - source_mean) / variance - 1, 1e-6)
     a, b = source_mean * strength, (1 - source_mean) * strength
-    tail = (1 - level) / 2
-    return np.column_stack([source_mean, betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)])
+    return np.column_stack([source_mean, *(betaincinv(a, b, quantile) for quantile in INTERVAL)])
 
 
 def _tidy(given: Globals, prior: Prior) -> Globals:
     """Memberships worth less than NEGLIGIBLE go to the source's other groups; groups are numbered by size."""
-    weight = np.where(given.weight < NEGLIGIBLE, 0.0, given.weight)
+    weight = np.where(given.membership < NEGLIGIBLE, 0.0, given.membership)
     weight /= weight.sum(axis=1, keepdims=True)
-    return relabel(Globals(given.group, weight, given.reliability, given.sticks), prior)
+    return relabel(Globals(given.group, weight, given.group_reliability, given.sticks), prior)
 
 
 def _as_settings(prior: Prior) -> dict[str, Any]:

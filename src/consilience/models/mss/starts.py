@@ -20,8 +20,8 @@ def random_start(
     group = np.tile(np.arange(width, dtype=np.int32), (claims.n_sources, 1))
     return Globals(
         group=group,
-        weight=weight,
-        reliability=np.tile(prior.reliability, (n_groups, 1)),
+        membership=weight,
+        group_reliability=np.tile(prior.reliability, (n_groups, 1)),
         sticks=update_sticks(group, weight, n_groups, prior),
     )
 

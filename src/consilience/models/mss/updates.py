@@ -20,8 +20,8 @@ def global_step(stats: Stats, given: Globals, prior: Prior) -> Globals:
     weight = update_membership(from_fixed(stats.score), given, prior)
     return Globals(
         group=given.group,
-        weight=weight,
-        reliability=update_reliability(from_fixed(stats.reliable), prior),
+        membership=weight,
+        group_reliability=update_reliability(from_fixed(stats.reliable), prior),
         sticks=update_sticks(given.group, weight, given.n_groups, prior),
     )
 
@@ -29,9 +29,9 @@ def global_step(stats: Stats, given: Globals, prior: Prior) -> Globals:
 def update_membership(score: Float, given: Globals, prior: Prior) -> Float:
     """ln q(g_n = l) = E ln λ_l + Σ_m E ln π_lm[y_nm] + const, over the source's support (paper, step 5)."""
     log_weight = expected_log_weights(given.sticks, prior)
-    logit = np.where(given.weight > 0, score + log_weight[given.group], -np.inf)
+    logit = np.where(given.membership > 0, score + log_weight[given.group], -np.inf)
     weight: Float = np.exp(logit - logsumexp(logit, axis=1, keepdims=True))
-    return np.where(given.weight > 0, np.maximum(weight, SMALLEST), 0.0)
+    return np.where(given.membership > 0, np.maximum(weight, SMALLEST), 0.0)
 
 
 def update_reliability(reliable: Float, prior: Prior) -> Float:
@@ -72,15 +72,15 @@ def relabel(given: Globals, prior: Prior) -> Globals:
 
     Sticks mean something only in their order, so they are broken anew.
     """
-    mass = group_mass(given.group, given.weight, given.n_groups)[: given.n_groups]
+    mass = group_mass(given.group, given.membership, given.n_groups)[: given.n_groups]
     order = np.argsort(-mass, kind="stable")
     order = order[mass[order] > 0]
     new = np.full(given.n_groups + 1, -1)
     new[order] = np.arange(len(order))
-    group = np.where(given.weight > 0, new[given.group], -1).astype(np.int32)
+    group = np.where(given.membership > 0, new[given.group], -1).astype(np.int32)
     return Globals(
         group=group,
-        weight=given.weight,
-        reliability=given.reliability[order],
-        sticks=update_sticks(group, given.weight, len(order), prior),
+        membership=given.membership,
+        group_reliability=given.group_reliability[order],
+        sticks=update_sticks(group, given.membership, len(order), prior),
     )
