@@ -70,9 +70,10 @@ def page(why: Explanation) -> str:
     if weighed:
         lines += [
             "",
-            "Under each value: how much that voice speaks for it, against the value it speaks for least.",
+            "Under each value: how much that voice speaks for it, against the value it",
+            "speaks for least. +0.7 makes a value twice as probable, +2.3 ten times.",
+            "A group is one voice.",
         ]
-        lines += ["+0.7 makes a value twice as probable, +2.3 ten times. A group is one voice."]
     return "\n".join(lines)
 
 
@@ -129,14 +130,20 @@ def _rest(n: int, what: str) -> list[str]:
 
 
 def _aligned(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Columns side by side: the first and what is said are text, set to the left, numbers to the right."""
+    """Columns side by side: text first, set to the left, numbers to the right; what is said comes last, folded."""
     table = [header, *rows]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     lines = []
     for row in table:
-        cells = [
-            cell.ljust(width) if header[i] in (header[0], "says") else cell.rjust(width)
+        *cells, last = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(("  " + "  ".join(cells)).rstrip())
+        )
+        start = "  " + "".join(f"{cell}  " for cell in cells)
+        if header[-1] == "says":
+            room = max(WIDTH - len(start), 24)
+            first, *more = textwrap.wrap(row[-1], room, break_on_hyphens=False) or [""]
+            lines += [(start + first).rstrip(), *(" " * len(start) + line for line in more)]
+        else:
+            lines.append((start + last).rstrip())
     return lines
