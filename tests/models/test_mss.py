@@ -163,6 +163,20 @@ def test_counts_that_would_overflow_are_refused():
         MSS(true_count=(1e-9, 1.0), false_count=(1e-9, 1e-9)).fit(triples)
 
 
+def test_starts_are_reported_the_best_first():
+    claims = read_claims(planted("six-groups", n_objects=200, seed=0).claims)
+    fit = MSS(n_starts=5).fit(claims, seed=1)
+    bounds = [start["bound"] for start in fit.starts]
+    assert len(bounds) == 5
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] == fit.bound
+    assert fit.starts[0]["agreement"] == 1.0
+    assert all(0 <= start["agreement"] <= 1 for start in fit.starts)
+    alone = [MSS(n_starts=1).fit(claims, seed=1).bound, MSS(n_starts=2).fit(claims, seed=1).bound]
+    assert alone[0] in bounds
+    assert alone[1] == max(alone)
+
+
 def test_a_bound_that_only_one_start_reached_is_said():
     fit = MSS(max_groups=4).fit(read_claims(planted("six-groups", seed=0).claims))
     assert any("starts reached this bound" in warning for warning in fit.warnings)

@@ -94,6 +94,10 @@ def fit_of(
         "sweeps": 2,
         "converged": True,
         "seconds": 0.25,
+        "starts": (
+            {"bound": -1 / 3, "sweeps": 2, "agreement": 1.0},
+            {"bound": -0.5, "sweeps": 3, "agreement": 0.75},
+        ),
         "trace": ({"bound": -10.5, "claims": -9.0}, {"bound": -1 / 3, "claims": -8.0}),
         "provenance": {"engine": "numpy"},
         "warnings": ("close call",),

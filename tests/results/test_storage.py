@@ -38,7 +38,7 @@ def assert_same(one: Fit, other: Fit) -> None:
         assert (here is None) == (there is None)
         for name, value in vars(here).items() if here is not None else ():
             np.testing.assert_array_equal(value, getattr(there, name))
-    for name in ("model", "seed", "ties", "sweeps", "converged", "seconds", "trace", "warnings"):
+    for name in ("model", "seed", "ties", "sweeps", "converged", "seconds", "trace", "starts", "warnings"):
         assert getattr(one, name) == getattr(other, name), name
     for name in ("settings", "learned", "provenance"):
         assert dict(getattr(one, name)) == dict(getattr(other, name)), name

@@ -53,6 +53,9 @@ class Fit:
     """(n_objects,) whose truth was given, not found; None where none was."""
     trace: tuple[Mapping[str, float], ...] = ()
     """One record a sweep: the bound and its named terms."""
+    starts: tuple[Mapping[str, float], ...] = ()
+    """One record a start of the search, the best first: its bound, its sweeps, and `agreement`, the share of objects
+    that it decides as the answer does."""
     groups_found: Globals | None = None
     prior: Prior | None = None
     warnings: tuple[str, ...] = ()

@@ -123,7 +123,7 @@ def _write(fit: Fit, folder: Path) -> None:
     pq.write_table(pa.table({"value": ids(claims.values)}), folder / "values.parquet")
     # Dictionaries are only how it is written: without the Arrow schema everybody reads plain columns.
     pq.write_table(_claims_table(claims), folder / "claims.parquet", store_schema=False)
-    _write_json(folder / "trace.json", fit.trace)
+    _write_json(folder / "trace.json", {"sweeps": fit.trace, "starts": fit.starts})
     np.savez(folder / "state.npz", allow_pickle=False, **_arrays(fit))
     manifest = {
         "format": FORMAT,
@@ -161,6 +161,7 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> Fit:
         frame=kept["frame"],
         notes=tuple(kept["notes"]),
     )
+    trace = json.loads((folder / "trace.json").read_text("utf-8"))
     groups_found = prior = None
     if "globals_group" in arrays:
         groups_found = Globals(*(arrays[f"globals_{field.name}"] for field in fields(Globals)))
@@ -176,7 +177,8 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> Fit:
         **{name: arrays[name] for name in FIT_ARRAYS},
         known=arrays.get("known"),
         **{**facts, "warnings": tuple(facts["warnings"])},
-        trace=tuple(json.loads((folder / "trace.json").read_text("utf-8"))),
+        trace=tuple(trace["sweeps"]),
+        starts=tuple(trace["starts"]),
         groups_found=groups_found,
         prior=prior,
         provenance=manifest["provenance"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -107,23 +107,28 @@ class MSS:
         started = time.perf_counter()
         shards = list(claims.shards(where.n_shards(claims.n_claims), log_truth))
 
-        best: tuple[Ascent[Globals, Sequence[Locals]], Prior] | None = None
-        bounds = []
+        best: list[
+            Ascent[Globals, Sequence[Locals]]
+        ] = []  # of the best settings, every start, the best first
         for i, prior in enumerate(priors):
+            of_settings = f"settings {i + 1}/{len(priors)}, " if len(priors) > 1 else ""
+            ascents = []
             for j in range(self.n_starts):
                 rng = np.random.default_rng([seed, j])
-                stage = (
-                    f"settings {i + 1}/{len(priors)}, " * (len(priors) > 1) + f"start {j + 1}/{self.n_starts}"
-                )
-                ascent = self._ascend(claims, shards, prior, rng, kernel, where, stage, progress)
-                bounds.append(ascent.bound)
-                if best is None or ascent.bound > best[0].bound:
-                    best = ascent, prior
-        assert best is not None
-        ascent, prior = best
+                stage = f"{of_settings}start {j + 1}/{self.n_starts}"
+                ascents.append(self._ascend(claims, shards, prior, rng, kernel, where, stage, progress))
+            ascents.sort(key=lambda ascent: -ascent.bound)
+            if not best or ascents[0].bound > best[0].bound:
+                best, chosen = ascents, prior
+        ascent, prior = best[0], chosen
 
-        truth = np.concatenate([locals_.truth for locals_ in ascent.locals])
-        decision, ties = decide(truth, claims.first_candidate, seed)
+        truths = [np.concatenate([locals_.truth for locals_ in each.locals]) for each in best]
+        decisions = [decide(truth, claims.first_candidate, seed) for truth in truths]
+        truth, (decision, ties) = truths[0], decisions[0]
+        starts = tuple(
+            {"bound": each.bound, "sweeps": len(each.trace), "agreement": float(np.mean(decided == decision))}
+            for each, (decided, _) in zip(best, decisions, strict=True)
+        )
         return Fit(
             model=self.name,
             settings=settings_of(self),
@@ -141,7 +146,8 @@ class MSS:
             trace=ascent.trace,
             groups_found=ascent.globals,
             prior=prior,
-            warnings=tuple(self._warnings(ascent, np.array(bounds))),
+            starts=starts,
+            warnings=tuple(self._warnings(ascent, starts)),
             provenance=provenance(kernel.name, where.name),
         )
 
@@ -178,17 +184,18 @@ class MSS:
             progress=partial(progress, stage) if progress else None,
         )
 
-    def _warnings(self, ascent: Ascent[Globals, Sequence[Locals]], bounds: Float) -> Iterator[str]:
+    def _warnings(
+        self, ascent: Ascent[Globals, Sequence[Locals]], starts: Sequence[Mapping[str, float]]
+    ) -> Iterator[str]:
         """What a user should know before trusting the answer."""
         if not ascent.converged:
             yield f"Not converged after {len(ascent.trace)} sweeps: raise max_sweeps."
-        if self.select is None and self.n_starts > 1:
-            behind = ascent.bound - bounds
-            if np.sum(behind < max(1.0, 1e-4 * abs(ascent.bound))) == 1:
-                second = np.sort(behind)[1]
+        if len(starts) > 1:
+            behind, agreement = ascent.bound - starts[1]["bound"], starts[1]["agreement"]
+            if behind > max(1.0, 1e-4 * abs(ascent.bound)):
                 yield (
-                    f"Only one of {self.n_starts} starts reached this bound, the next ended {second:,.0f} nats lower: "
-                    f"a better answer may exist. Raise n_starts."
+                    f"Only one of {len(starts)} starts reached this bound; the next ended {behind:,.0f} nats lower and "
+                    f"decides {1 - agreement:.0%} of the objects otherwise. A better answer may exist: raise n_starts."
                 )
         occupied = np.unique(ascent.globals.group[ascent.globals.membership > 0.5])
         if self.inference == "structured" and len(occupied) == self.max_groups:
