@@ -18,6 +18,7 @@ from consilience.results import dependence, tables
 from consilience.results.dependence import EffectiveSources
 from consilience.results.explain import Explanation, explain
 from consilience.results.groups import Numbering, groups_table
+from consilience.results.independence import IndependenceTest, independence_test
 from consilience.results.score import Score, score
 
 
@@ -102,6 +103,10 @@ class Fit:
     def effective_sources(self) -> EffectiveSources:
         """How many independent sources the table is worth, overall and for each object."""
         return dependence.effective_sources(self.claims, self.groups_found)
+
+    def independence(self, permutations: int = 199) -> IndependenceTest:
+        """Whether sources share wrong values more than independent ones would: a permutation test."""
+        return independence_test(self.claims, self.decision, permutations, self.seed)
 
     def dependence(self, min_probability: float = 0.5) -> Any:
         """A frame of pairs of sources that probably share a group: source_a, source_b, probability."""
