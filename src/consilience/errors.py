@@ -7,7 +7,8 @@ ConsilienceError
 │  ├─ UnknownNameError           an object, source, model, engine or data set that does not exist, with the nearest
 │  └─ ResultFormatError          a saved result that this version cannot read
 ├─ EngineUnavailableError(ImportError)   an optional part is not installed: the exact command that installs it
-└─ DatasetError                  a public data set could not be had
+├─ DatasetError                  a public data set could not be had
+└─ BoundError                    a bound fell or is no number: a fault of ours, please report it
 
 A message says what was found, what was expected and what to do; the exception carries the data it talks about.
 """
@@ -88,6 +89,10 @@ class EngineUnavailableError(ConsilienceError, ImportError):
 
 class DatasetError(ConsilienceError):
     """A public data set could not be had."""
+
+
+class BoundError(ConsilienceError):
+    """Coordinate ascent went down, or to no number: the mathematics or the arithmetic is wrong."""
 
 
 def nearest(name: str, known: Sequence[str], n: int = 2) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from consilience.models.base import BoundError, ascend
+from consilience.errors import BoundError
+from consilience.models.base import ascend
 
 
 def halve_the_gap(stats, x):

@@ -28,6 +28,8 @@ from consilience.errors import Problem, SettingsError
 MOST_COMMON_LABELS = 32
 """A label set that all objects share is a short one."""
 
+MOST_NAMED = 20
+"""Labels of a domain that a message names."""
 LEAST_RECURRENCE = 1.5
 """Labels of such a set recur: each is claimed, on average, for this many objects or more."""
 
@@ -91,9 +93,18 @@ def outside_domain(
         f"{show(values.id_at(i))}"
         for i in first
     )
-    what = f"{quantity(len(outside), 'claim')} of a value that is not in the domain given."
+    what = f"{quantity(len(outside), 'claim')} of a value that is not in the domain given{_labels_of(found)}."
     advice = 'Add the value to the domain, correct the claim, or let the claims decide: domain="claimed".'
     return [Problem("outside-domain", what, advice, len(outside), examples)]
+
+
+def _labels_of(found: Domains) -> str:
+    """The labels of a domain that all objects have, for a message."""
+    n_labels = len(found.values)
+    if np.any(np.diff(found.first_candidate) != n_labels):
+        return ""
+    named = ", ".join(show(label.as_py()) for label in found.values[:MOST_NAMED])
+    return f": {named}" + (f", … ({n_labels:,} in all)" if n_labels > MOST_NAMED else "")
 
 
 def _labels_recur(n_claimed: int, n_values: int) -> bool:

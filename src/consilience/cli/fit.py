@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from consilience.models.base import Model
     from consilience.results.fit import Fit
     from consilience.results.score import Score
-
-SHOWN = 20
-"""Labels of a domain that a message names."""
 
 
 def fit(
@@ -91,19 +87,15 @@ def fit(
     choose_runner(runner)
     if out is not None:
         check_target(out)
-    labels = _domain(domain)
-    try:
-        table = read_claims(
-            claims,
-            source=source,
-            object=object_,
-            value=value,
-            domain=labels,
-            on_conflict=on_conflict,
-            on_missing=on_missing,
-        )
-    except ClaimsError as error:
-        raise _with_labels(error, labels) from None
+    table = read_claims(
+        claims,
+        source=source,
+        object=object_,
+        value=value,
+        domain=_domain(domain),
+        on_conflict=on_conflict,
+        on_missing=on_missing,
+    )
     gold = None if truth is None else _read_truths(truth, object_, value)
     if gold is not None:
         gold_candidates(gold, table)  # wrong gold must not wait for the end of a long fit
@@ -188,22 +180,6 @@ def _domain(text: str) -> str | list[str]:
             f"--domain {text!r} has an empty label. Write labels with commas between them: yes,no."
         )
     return labels
-
-
-def _with_labels(error: ClaimsError, domain: str | list[str]) -> ClaimsError:
-    """The error, in which claims outside the domain are told what is in it."""
-    if isinstance(domain, str):
-        return error
-    given = ", ".join(map(repr, domain[:SHOWN])) + (
-        f", … ({len(domain):,} in all)" if len(domain) > SHOWN else ""
-    )
-    problems = [
-        replace(problem, found=f"{problem.found.removesuffix('.')}: {given}.")
-        if problem.kind == "outside-domain"
-        else problem
-        for problem in error.problems
-    ]
-    return ClaimsError(error.table, problems)
 
 
 def _read_truths(table: str, object_: str | None, value: str | None) -> Truths:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import consilience
 from consilience.claims.encoding import Claims, Float
-from consilience.errors import ConsilienceError, SettingsError
+from consilience.errors import BoundError, SettingsError
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
 
@@ -43,10 +43,6 @@ class Model(Protocol):
 
 FALL = 1e-9
 """A fall of the bound by more than this share of it is no rounding: something is wrong."""
-
-
-class BoundError(ConsilienceError):
-    """Coordinate ascent went down, or to no number: the mathematics or the arithmetic is wrong."""
 
 
 G = TypeVar("G")  # globals

@@ -9,15 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from consilience.claims.encoding import Claims
+from consilience.claims.encoding import Claims, Float, Int
 from consilience.errors import InputError, SettingsError
 from consilience.kernels.state import Globals
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 MOST_PAIRS = 10_000_000
 """Pairs that are listed at the most: a table of them takes about a gigabyte."""

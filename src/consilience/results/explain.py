@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims, Shard
+from consilience.claims.encoding import Claims, Int, Shard
 from consilience.errors import UnknownNameError
 from consilience.kernels.numpy_ import evidence
 from consilience.kernels.state import Globals, Prior
@@ -22,8 +21,6 @@ from consilience.results.tables import ids, values_of
 
 if TYPE_CHECKING:
     from consilience.results.fit import Fit
-
-Int = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Fit:
     settings: Mapping[str, Any]
     """The settings as asked for."""
     learned: Mapping[str, Any]
-    """What the data decided where the settings left it open."""
+    """The values in force where the settings left them open: decided by the data, or by the other settings."""
     claims: Claims
     truth: Float
     decision: Int
@@ -110,8 +110,8 @@ class Fit:
 
     def dependence(self, min_probability: float = 0.5) -> Any:
         """A frame of pairs of sources that probably share a group: source_a, source_b, probability."""
-        none = np.zeros(0, np.int64)
-        a, b, probability = none, none, np.zeros(0)
+        a: Int = np.zeros(0, np.int64)
+        b, probability = a, np.zeros(0)
         if self.groups_found is not None:
             a, b, probability = dependence.dependent_pairs(self.groups_found, min_probability)
         sources = tables.ids(self.claims.sources)

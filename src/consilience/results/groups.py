@@ -6,17 +6,13 @@ Inside, group l is a row of `Globals`, in whatever order the inference left it; 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from consilience.claims.encoding import Float, Int
 from consilience.kernels.state import Globals, Prior
-
-Float = NDArray[np.float64]
-Int = NDArray[np.integer[Any]]
 
 INTERVAL = (0.05, 0.95)
 """The 90 % interval, as quantiles."""

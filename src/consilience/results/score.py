@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims
+from consilience.claims.encoding import Claims, Float, Int
 from consilience.errors import ClaimsError, Problem
 from consilience.results.tables import is_found
 
 if TYPE_CHECKING:
     from consilience.results.fit import Fit
 
-Float = NDArray[np.float64]
-Int = NDArray[np.integer[Any]]
 
 SMALLEST = 1e-12
 """Probabilities are clipped here, so that one miss with certainty does not make the log loss infinite."""

@@ -9,15 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims
+from consilience.claims.encoding import Claims, Int
 from consilience.results.decide import decide
 from consilience.results.groups import Numbering
 
 if TYPE_CHECKING:
     from consilience.results.fit import Fit
-
-Float = NDArray[np.float64]
-Int = NDArray[np.integer[Any]]
 
 
 def truths_table(fit: Fit) -> pa.Table:

@@ -71,7 +71,8 @@ class MSS:
     max_groups: int = 30
     """Truncation of the infinitely many groups."""
     select: str | None = None
-    """"grid" tries the paper's grid of counts and concentrations and keeps the highest bound."""
+    """"grid" tries the paper's grid of counts, reliabilities and concentrations in place of those set here, and
+    keeps the highest bound."""
     n_starts: int = 4
     """Random starts; the highest bound wins."""
     max_sweeps: int = 300
@@ -107,9 +108,8 @@ class MSS:
         started = time.perf_counter()
         shards = list(claims.shards(where.n_shards(claims.n_claims), log_truth))
 
-        best: list[
-            Ascent[Globals, Sequence[Locals]]
-        ] = []  # of the best settings, every start, the best first
+        # Of the best settings, every start, the best first.
+        best: list[Ascent[Globals, Sequence[Locals]]] = []
         for i, prior in enumerate(priors):
             of_settings = f"settings {i + 1}/{len(priors)}, " if len(priors) > 1 else ""
             ascents = []
