@@ -29,6 +29,10 @@ class Shard:
     first_claim     : (n_objects + 1,) claims of object m are first_claim[m] : first_claim[m + 1]
     first_candidate : (n_objects + 1,) candidates of object m, likewise
     log_truth       : (n_candidates,)  ln p(t_m = z): uniform, or -inf where a known truth rules z out
+    label           : (n_candidates,)  the candidate's value as a label; all 0 unless labels are common to all objects
+    log_unclaimed   : (n_objects,)     ln p(t_m is a value that nobody claims): -inf where that cannot be
+
+    The last two are for the partition inference alone, and empty where no one needs them.
     """
 
     claim_source: Int
@@ -36,6 +40,8 @@ class Shard:
     first_claim: Int
     first_candidate: Int
     log_truth: Float
+    label: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    log_unclaimed: Float = field(default_factory=lambda: np.zeros(0))
 
     @property
     def n_objects(self) -> int:
@@ -113,7 +119,9 @@ class Claims:
         """(n_candidates,) the object of each candidate."""
         return np.repeat(np.arange(self.n_objects), np.diff(self.first_candidate))
 
-    def shards(self, n_shards: int, log_truth: Float) -> Iterator[Shard]:
+    def shards(
+        self, n_shards: int, log_truth: Float, label: Int | None = None, log_unclaimed: Float | None = None
+    ) -> Iterator[Shard]:
         """Split into runs of consecutive objects with about equally many claims each."""
         wanted = np.linspace(0, self.n_claims, min(n_shards, max(self.n_objects, 1)) + 1)[1:-1]
         inner = np.searchsorted(self.first_claim, wanted)
@@ -128,6 +136,8 @@ class Claims:
                 first_claim=self.first_claim[start : stop + 1] - claims.start,
                 first_candidate=self.first_candidate[start : stop + 1] - candidates.start,
                 log_truth=log_truth[candidates],
+                label=np.zeros(0, np.int64) if label is None else label[candidates],
+                log_unclaimed=np.zeros(0) if log_unclaimed is None else log_unclaimed[start:stop],
             )
 
     def __repr__(self) -> str:

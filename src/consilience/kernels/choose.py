@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
-from consilience.claims.encoding import Shard
+from consilience.claims.encoding import Claims, Int, Shard
 from consilience.errors import EngineUnavailableError, UnknownNameError
-from consilience.kernels.state import Globals, Locals, Prior, Stats
+from consilience.kernels.state import (
+    Beliefs,
+    Globals,
+    Grouping,
+    GroupingStats,
+    Locals,
+    Prior,
+    Stats,
+)
 
 ENGINES = {
     "numpy": "consilience.kernels.numpy_",
@@ -15,22 +23,32 @@ ENGINES = {
 }
 
 
-class Step(Protocol):
+G = TypeVar("G", contravariant=True)  # globals
+P = TypeVar("P", contravariant=True)  # settings
+S = TypeVar("S", bound="Stats | GroupingStats", covariant=True)  # statistics, which add
+
+
+class Step(Protocol[G, P, S]):
     """The local step of one inference on one shard: pure, no randomness, no input or output of its own."""
 
-    def __call__(
-        self, shard: Shard, given: Globals, prior: Prior, warm: Locals | None = None
-    ) -> tuple[Locals, Stats]:
+    def __call__(self, shard: Shard, given: G, prior: P, warm: Locals | None = None, /) -> tuple[Locals, S]:
         """Everything about the shard's objects given the globals, and the statistics they add."""
         ...
 
 
 class Kernel(Protocol):
-    """An engine: the same two local steps, computed its own way."""
+    """An engine: the same local steps, one an inference, and the relocation of sources, computed its own way."""
 
     name: str
-    structured: Step
-    mean_field: Step
+    partition: Step[Grouping, Beliefs, GroupingStats]
+    structured: Step[Globals, Prior, Stats]
+    mean_field: Step[Globals, Prior, Stats]
+
+    def relocate(
+        self, claims: Claims, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
+    ) -> tuple[Grouping, int, float]:
+        """Move sources one at a time: the new grouping, how many moved, how much the bound rose."""
+        ...
 
 
 def choose(engine: str = "auto") -> Kernel:

@@ -1,22 +1,20 @@
-"""The fast kernel for CPUs: the loops of `numpy_`, object by object, compiled by Numba. The only file that imports it.
-
-Compiled code is cached on disk beside this file, or where NUMBA_CACHE_DIR points. Kernels release the interpreter's
-lock, so a runner may give each thread a shard.
-"""
+"""The fast kernel for CPUs: the loops of `numpy_`, object by object, compiled by Numba."""
 
 from __future__ import annotations
 
 from math import exp, lgamma, log
 
 import numpy as np
-from numba import njit
 
 from consilience.claims.encoding import Shard
+from consilience.kernels.compiled import add_term, compiled, digamma, fixed, log_add
+from consilience.kernels.numba_partition import partition, relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
-from consilience.kernels.state import COARSE, FINE, UNIT, Globals, Locals, Prior, Stats
+from consilience.kernels.state import Globals, Locals, Prior, Stats
+
+__all__ = ["mean_field", "name", "partition", "relocate", "structured"]
 
 name = "numba"
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 def structured(
@@ -55,46 +53,7 @@ def mean_field(
     return Locals(truth, object_reliability), Stats(score, reliable, terms)
 
 
-@_compiled
-def _fixed(x):  # type: ignore[no-untyped-def]
-    """Nats to fixed point."""
-    return np.int64(np.rint(x / UNIT))
-
-
-@_compiled
-def _add_term(terms, i, x):  # type: ignore[no-untyped-def]
-    """Add nats to term i in two words."""
-    coarse = np.rint(x / COARSE)
-    terms[i, 0] += np.int64(coarse)
-    terms[i, 1] += np.int64(np.rint((x - coarse * COARSE) / FINE))
-
-
-@_compiled
-def _digamma(x):  # type: ignore[no-untyped-def]
-    """ψ(x) for x > 0: recurrence up to 10, then the asymptotic series."""
-    shift = 0.0
-    while x < 10.0:
-        shift -= 1.0 / x
-        x += 1.0
-    inverse = 1.0 / (x * x)
-    series = inverse * (
-        1 / 12
-        - inverse
-        * (
-            1 / 120
-            - inverse * (1 / 252 - inverse * (1 / 240 - inverse * (1 / 132 - inverse * (691 / 32760))))
-        )
-    )
-    return shift + log(x) - 0.5 / x - series
-
-
-@_compiled
-def _log_add(a, b):  # type: ignore[no-untyped-def]
-    high, low = (a, b) if a > b else (b, a)
-    return high + np.log1p(exp(low - high))
-
-
-@_compiled
+@compiled
 def _normalise(logit, probability):  # type: ignore[no-untyped-def]
     """Softmax of `logit` into `probability`; leaves ln q in `logit`."""
     highest = logit.max()
@@ -107,7 +66,7 @@ def _normalise(logit, probability):  # type: ignore[no-untyped-def]
         probability[k] = exp(logit[k])
 
 
-@_compiled
+@compiled
 def _structured(  # type: ignore[no-untyped-def]
     claim_source, claim_candidate, first_claim, first_candidate, log_truth,
     group, weight, log_reliable, true_count, false_count,
@@ -172,7 +131,7 @@ def _structured(  # type: ignore[no-untyped-def]
                     evidence[p, k, r] += common
                     q[p, k, r] = log_reliable[active[p], r] + evidence[p, k, r]
             for k in range(size):
-                nats = _log_add(q[p, k, 0], q[p, k, 1])
+                nats = log_add(q[p, k, 0], q[p, k, 1])
                 logit[k] += nats
                 q[p, k, 0] = exp(q[p, k, 0] - nats)
                 q[p, k, 1] = exp(q[p, k, 1] - nats)
@@ -197,38 +156,38 @@ def _structured(  # type: ignore[no-untyped-def]
                     q[p, k, r] = joint
                 unreliable_mass += q[p, k, 0]
                 reliable_mass += q[p, k, 1]
-            reliable[active[p], 0] += _fixed(unreliable_mass)
-            reliable[active[p], 1] += _fixed(reliable_mass)
-            common = unreliable_mass * _digamma(
+            reliable[active[p], 0] += fixed(unreliable_mass)
+            reliable[active[p], 1] += fixed(reliable_mass)
+            common = unreliable_mass * digamma(
                 true_count[0] + (size - 1) * false_count[0] + total
-            ) + reliable_mass * _digamma(true_count[1] + (size - 1) * false_count[1] + total)
+            ) + reliable_mass * digamma(true_count[1] + (size - 1) * false_count[1] + total)
             for k in range(size):
                 c = count[p, k]
                 if c > 0.0:
                     log_answer = (
-                        q[p, k, 0] * _digamma(true_count[0] + c)
-                        + (unreliable_mass - q[p, k, 0]) * _digamma(false_count[0] + c)
-                        + q[p, k, 1] * _digamma(true_count[1] + c)
-                        + (reliable_mass - q[p, k, 1]) * _digamma(false_count[1] + c)
+                        q[p, k, 0] * digamma(true_count[0] + c)
+                        + (unreliable_mass - q[p, k, 0]) * digamma(false_count[0] + c)
+                        + q[p, k, 1] * digamma(true_count[1] + c)
+                        + (reliable_mass - q[p, k, 1]) * digamma(false_count[1] + c)
                         - common
                     )
                     claims += c * log_answer
                     count[p, k] = log_answer
-        _add_term(terms, 0, claims)
-        _add_term(terms, 1, answers - claims)
-        _add_term(terms, 2, reliability)
-        _add_term(terms, 3, truth_term)
+        add_term(terms, 0, claims)
+        add_term(terms, 1, answers - claims)
+        add_term(terms, 2, reliability)
+        add_term(terms, 3, truth_term)
 
         for i in range(first_claim[m], first_claim[m + 1]):
             n, k = claim_source[i], claim_candidate[i] - start
             for w in range(width):
                 if weight[n, w] > 0.0:
-                    score[n, w] += _fixed(count[place[group[n, w]], k])
+                    score[n, w] += fixed(count[place[group[n, w]], k])
         for p in range(n_pairs):
             place[active[p]] = -1
 
 
-@_compiled
+@compiled
 def _mean_field(  # type: ignore[no-untyped-def]
     claim_source, claim_candidate, first_claim, first_candidate, log_truth,
     weight, log_reliable, true_count, false_count, prior_reliability,
@@ -252,9 +211,9 @@ def _mean_field(  # type: ignore[no-untyped-def]
             eta, theta = true_count[r], false_count[r]
             prior_total[r] = eta + (size - 1) * theta
             normaliser[r] = lgamma(prior_total[r]) - lgamma(eta) - (size - 1) * lgamma(theta)
-            total = _digamma(prior_total[r])
-            same += prior_reliability[r] * (_digamma(eta) - total)
-            other += prior_reliability[r] * (_digamma(theta) - total)
+            total = digamma(prior_total[r])
+            same += prior_reliability[r] * (digamma(eta) - total)
+            other += prior_reliability[r] * (digamma(theta) - total)
 
         count[:, :size] = 0.0
         tail_count[:size] = 0.0
@@ -278,13 +237,13 @@ def _mean_field(  # type: ignore[no-untyped-def]
                     + q1 * (true_count[1] * nu[k] + false_count[1] * (1 - nu[k]))
                 )
                 alpha_total += alpha[g, k]
-            psi_total = _digamma(alpha_total)
+            psi_total = digamma(alpha_total)
             answers -= lgamma(alpha_total)
             # 2. reliability on this object
             against = log_reliable[g, 0] + normaliser[0]
             in_favour = log_reliable[g, 1] + normaliser[1]
             for k in range(size):
-                each = _digamma(alpha[g, k]) - psi_total
+                each = digamma(alpha[g, k]) - psi_total
                 log_answer[g, k] = each
                 against += (true_count[0] * nu[k] + false_count[0] * (1 - nu[k]) - 1) * each
                 in_favour += (true_count[1] * nu[k] + false_count[1] * (1 - nu[k]) - 1) * each
@@ -292,8 +251,8 @@ def _mean_field(  # type: ignore[no-untyped-def]
                 answers += lgamma(alpha[g, k]) - (alpha[g, k] - 1) * each
             q1 = 1.0 / (1.0 + exp(against - in_favour))
             object_reliability[m, g] = q1
-            reliable[g, 0] += _fixed(1 - q1)
-            reliable[g, 1] += _fixed(q1)
+            reliable[g, 0] += fixed(1 - q1)
+            reliable[g, 1] += fixed(q1)
             reliability += (1 - q1) * log_reliable[g, 0] + q1 * log_reliable[g, 1]
             if q1 > 0.0:
                 reliability -= q1 * log(q1)
@@ -318,13 +277,13 @@ def _mean_field(  # type: ignore[no-untyped-def]
                     true_count[1] * nu[k] + false_count[1] * (1 - nu[k])
                 )
                 answers += (soft - 1) * log_answer[g, k]
-        _add_term(terms, 0, claims)
-        _add_term(terms, 1, answers)
-        _add_term(terms, 2, reliability)
-        _add_term(terms, 3, truth_term)
+        add_term(terms, 0, claims)
+        add_term(terms, 1, answers)
+        add_term(terms, 2, reliability)
+        add_term(terms, 3, truth_term)
 
         for i in range(first_claim[m], first_claim[m + 1]):
             n, k = claim_source[i], claim_candidate[i] - start
             for g in range(n_groups):
-                score[n, g] += _fixed(log_answer[g, k])
-            score[n, n_groups] += _fixed(tail_answer[k])
+                score[n, g] += fixed(log_answer[g, k])
+            score[n, n_groups] += fixed(tail_answer[k])

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammaln, xlogy
 
 from consilience.claims.encoding import Float, Int, Shard
+from consilience.kernels.numpy_partition import partition, relocate
 from consilience.kernels.state import Globals, Locals, Prior, Stats, to_fixed, to_two_words
 
 name = "numpy"
+__all__ = ["mean_field", "name", "partition", "relocate", "structured"]
 
 
 def structured(

@@ -97,6 +97,104 @@ class Globals:
 
 
 @dataclass(frozen=True, eq=False)
+class Beliefs:
+    """What the partition inference believes before it looks at a group or an object; learned from all of them.
+
+    Objects come in `n_kinds` kinds (axis d below): the sources' reliability, and the shares of the labels, may differ
+    between kinds. On a common label set an unreliable group answers by a habit of its own, a distribution over labels;
+    elsewhere any value of the domain is as likely as another, and there is one label.
+
+    true_count    : η, soft count of the group's opinion
+    false_count   : θ, soft count of each other value
+    reliability   : (n_kinds, 2) b: u_ld ~ Beta(b[d, 1], b[d, 0])
+    habit         : (n_kinds,) strength h of habits: ξ_ld ~ Dirichlet(h / n_labels, …)
+    share         : (n_kinds, n_labels) p(kind) and, on a common label set, p(kind, truth)
+    concentration : κ of the partition
+    """
+
+    true_count: float
+    false_count: float
+    reliability: Float
+    habit: Float
+    share: Float
+    concentration: float
+
+    @property
+    def n_kinds(self) -> int:
+        """Number of kinds of objects."""
+        return len(self.share)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels that habits are about; 1 where there are none."""
+        return int(self.share.shape[1])
+
+    @property
+    def habit_prior(self) -> Float:
+        """(n_kinds, n_labels) the Dirichlet parameters of habits."""
+        return np.repeat(self.habit[:, None] / self.n_labels, self.n_labels, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """The globals of the partition inference: every source in one group. A group without sources is at its prior.
+
+    group       : (n_sources,) int64                      the group of each source
+    reliability : (n_groups, n_kinds, 2) float64          Beta parameters of q(u_ld): column r holds the count of r
+    habit       : (n_groups, n_kinds, n_labels) float64   Dirichlet parameters of q(ξ_ld)
+    """
+
+    group: Int
+    reliability: Float
+    habit: Float
+
+    @property
+    def size(self) -> Int:
+        """(n_groups,) how many sources each group has."""
+        return np.bincount(self.group, minlength=len(self.reliability))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupingStats:
+    """Additive statistics of the partition inference's local step, in fixed point.
+
+    reliable   : (n_groups, n_kinds, 2)        Σ_m q(r_lm = r, d_m = d)
+    habit      : (n_groups, n_kinds, n_labels) Σ_m q(opinion = label, r_lm = 0, d_m = d), less what `habit_rest` adds
+    habit_rest : (n_groups, n_kinds)           factor of exp(E ln ξ) to be added to every label
+    share      : (n_kinds, n_labels)           Σ_m q(d_m, t_m), or Σ_m q(d_m)
+    counts     : (4,)                          Σ E[ψ(η+n) - ψ(η)], Σ [ψ(A+n) - ψ(A)] and the same for the θs: what
+                                               learning the counts needs
+    terms      : (1, 2)                        the objects' part of the bound, in two words
+    """
+
+    reliable: Fixed
+    habit: Fixed
+    habit_rest: Fixed
+    share: Fixed
+    counts: Fixed
+    terms: Fixed
+
+    def __add__(self, other: GroupingStats) -> GroupingStats:
+        return GroupingStats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Partition(Globals):
+    """Globals of a finished partition inference: memberships are certain, reliabilities also known by kind.
+
+    kind_reliability : (n_groups, n_kinds, 2)
+    habit            : (n_groups, n_kinds, n_labels)
+    """
+
+    kind_reliability: Float
+    habit: Float
+
+    def grouping(self) -> Grouping:
+        """The same as the local step takes it."""
+        return Grouping(self.group[:, 0].astype(np.int64), self.kind_reliability, self.habit)
+
+
+@dataclass(frozen=True, eq=False)
 class Locals:
     """What one shard knows of its own objects after a local step.
 

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from consilience.claims.encoding import Claims, Int, Shard
 from consilience.errors import UnknownNameError
 from consilience.kernels.numpy_ import evidence
-from consilience.kernels.state import Globals, Prior
+from consilience.kernels.numpy_partition import contributions
+from consilience.kernels.state import Beliefs, Globals, Partition, Prior
 from consilience.results import wording
 from consilience.results.groups import Numbering
 from consilience.results.tables import ids, values_of
@@ -50,7 +51,8 @@ class Voice:
     reliability   : probability that the group is reliable on this object; a lone source's own; None if
                     neither
     contributions : S_lm(z) in nats: what the voice adds to the log probability of each candidate, in the
-                    order of `Explanation.candidates`. Only differences matter. Empty for a source in no
+                    order of `Explanation.candidates`; under partition inference the mean over the kinds
+                    of object that this one may be. Only differences matter. Empty for a source in no
                     group.
     """
 
@@ -146,22 +148,40 @@ def _one_object(fit: Fit, m: int) -> Shard:
     candidates = slice(int(claims.first_candidate[m]), int(claims.first_candidate[m + 1]))
     here = slice(int(claims.first_claim[m]), int(claims.first_claim[m + 1]))
     size = candidates.stop - candidates.start
+    # Where domains are what was claimed, the partition inference lets the truth be a value that nobody claims.
+    room = size + (claims.domain == "claimed")
+    known = fit.known is not None and bool(fit.known[m])
     return Shard(
         claim_source=claims.claim_source[here],
         claim_candidate=claims.claim_candidate[here] - candidates.start,
         first_claim=np.array([0, here.stop - here.start]),
         first_candidate=np.array([0, size]),
-        log_truth=np.where(fit.truth[candidates] > 0, -np.log(size), -np.inf),
+        log_truth=np.where(fit.truth[candidates] > 0, -np.log(room), -np.inf),
+        label=claims.candidate_value[candidates].astype(np.int64),
+        log_unclaimed=np.array([-np.log(room) if room > size and not known else -np.inf]),
     )
 
 
-def _voices(shard: Shard, found: Globals, prior: Prior, members: list[Member], order: Int) -> list[Voice]:
+def _voices(
+    shard: Shard, found: Globals, prior: Prior | Beliefs, members: list[Member], order: Int
+) -> list[Voice]:
     """One voice for each group with a member here, one for all others, one for each source in no group."""
+    numbering = Numbering.of(found)
+    best = numbering.best[shard.claim_source]
+    if isinstance(found, Partition) and isinstance(prior, Beliefs):
+        return [
+            Voice(
+                int(numbering.number[group]),
+                tuple(members[i] for i in np.flatnonzero(best == group)),
+                float(reliability),
+                tuple(nats[order].tolist()),
+            )
+            for group, reliability, nats in zip(*contributions(shard, found.grouping(), prior), strict=True)
+        ]
+    assert isinstance(prior, Prior)
     # The tail of unseen groups has no answers of its own to weigh.
     weight = np.where(found.group < found.n_groups, found.membership, 0.0)
     parts = evidence(shard, Globals(found.group, weight, found.group_reliability, found.sticks), prior)
-    numbering = Numbering.of(found)
-    best = numbering.best[shard.claim_source]
     voices, rest = [], np.zeros(len(order))
     for p, group in enumerate(parts.pair_group):
         nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Float, Int
-from consilience.kernels.state import Globals, Prior
+from consilience.kernels.state import Beliefs, Globals, Prior
 from consilience.results import dependence, tables
 from consilience.results.dependence import EffectiveSources
 from consilience.results.explain import Explanation, explain
@@ -53,12 +53,12 @@ class Fit:
     known: NDArray[np.bool_] | None = None
     """(n_objects,) whose truth was given, not found; None where none was."""
     trace: tuple[Mapping[str, float], ...] = ()
-    """One record a sweep: the bound and its named terms."""
+    """One record a sweep, the bound and its named terms; of a search those sweeps that reached a higher bound."""
     starts: tuple[Mapping[str, float], ...] = ()
     """One record a start of the search, the best first: its bound, its sweeps, and `agreement`, the share of objects
     that it decides as the answer does."""
     groups_found: Globals | None = None
-    prior: Prior | None = None
+    prior: Prior | Beliefs | None = None
     warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

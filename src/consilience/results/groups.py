@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy.special import betaincinv
 
 from consilience.claims.encoding import Float, Int
-from consilience.kernels.state import Globals, Prior
+from consilience.kernels.state import Beliefs, Globals, Prior
 
 INTERVAL = (0.05, 0.95)
 """The 90 % interval, as quantiles."""
@@ -63,7 +63,7 @@ class Numbering:
         return self.number[self.best]
 
 
-def groups_table(found: Globals | None, prior: Prior | None) -> pa.Table:
+def groups_table(found: Globals | None, prior: Prior | Beliefs | None) -> pa.Table:
     """group, n_sources, reliability, low, high, kind, weight: a row for every group that has sources.
 
     `kind` is "reliable" when E[u] ≥ ½; below it, "malicious" if the prior lets unreliable groups avoid the
@@ -77,7 +77,7 @@ def groups_table(found: Globals | None, prior: Prior | None) -> pa.Table:
     unreliable, reliable = found.group_reliability[order].T
     mean = reliable / (reliable + unreliable)
     low, high = (betaincinv(reliable, unreliable, q) for q in INTERVAL)
-    avoids_truth = prior is not None and bool(prior.false_count[0] > prior.true_count[0])
+    avoids_truth = isinstance(prior, Prior) and bool(prior.false_count[0] > prior.true_count[0])
     columns = [
         np.arange(1, len(order) + 1),
         np.bincount(numbering.of_source, minlength=len(order) + 1)[1:],

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +20,14 @@ import pyarrow.parquet as pq
 import consilience
 from consilience.claims.encoding import Claims
 from consilience.errors import InputError, ResultFormatError
-from consilience.kernels.state import Globals, Prior
+from consilience.kernels.state import Beliefs, Globals, Partition, Prior
 from consilience.results.atomic import replacing, try_replacing
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
 from consilience.results.manifest import FILES, FORMAT, MANIFEST, SCHEMA, check_files, digest, read_manifest
 from consilience.results.tables import ids, source_order, sources_table, truths_table
+
+T = TypeVar("T")
 
 CLAIM_ARRAYS = ("claim_source", "claim_candidate", "first_claim", "first_candidate", "candidate_value")
 FIT_ARRAYS = ("truth", "decision", "source_reliability")
@@ -164,10 +166,11 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> Fit:
     trace = json.loads((folder / "trace.json").read_text("utf-8"))
     groups_found = prior = None
     if "globals_group" in arrays:
-        groups_found = Globals(*(arrays[f"globals_{field.name}"] for field in fields(Globals)))
+        is_partition = "globals_habit" in arrays
+        groups_found = _stored("globals", Partition if is_partition else Globals, arrays)
     if "prior_true_count" in arrays:
-        stored_prior = {field.name: arrays[f"prior_{field.name}"] for field in fields(Prior)}
-        prior = Prior(**{**stored_prior, "concentration": float(stored_prior["concentration"])})
+        is_learned = "prior_habit" in arrays
+        prior = _stored("prior", Beliefs, arrays) if is_learned else _stored("prior", Prior, arrays)
     facts = manifest["fit"]
     return Fit(
         model=manifest["model"],
@@ -183,6 +186,12 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> Fit:
         prior=prior,
         provenance=manifest["provenance"],
     )
+
+
+def _stored(prefix: str, kind: type[T], arrays: Mapping[str, Any]) -> T:
+    """A part of the state as it was; single numbers come back as such."""
+    values = {field.name: arrays[f"{prefix}_{field.name}"] for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value if value.ndim else float(value) for name, value in values.items()})
 
 
 def _arrays(fit: Fit) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from consilience.claims.encoding import Shard
-from consilience.kernels.choose import Step
-from consilience.kernels.state import Globals, Locals, Prior, Stats
+from consilience.kernels.choose import G, P, S, Step
+from consilience.kernels.state import Locals
+
+R = TypeVar("R")
 
 
 class Runner(Protocol):
@@ -23,7 +25,11 @@ class Runner(Protocol):
         ...
 
     def map_sum(
-        self, step: Step, shards: Sequence[Shard], given: Globals, prior: Prior, warm: Sequence[Locals | None]
-    ) -> tuple[Sequence[Locals], Stats]:
+        self, step: Step[G, P, S], shards: Sequence[Shard], given: G, prior: P, warm: Sequence[Locals | None]
+    ) -> tuple[Sequence[Locals], S]:
         """One local step on every shard: each shard's locals, and the sum of their statistics."""
+        ...
+
+    def map(self, work: Callable[[int], R], items: Sequence[int]) -> list[R]:
+        """Independent work, side by side where that is possible: the results in order."""
         ...

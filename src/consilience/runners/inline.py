@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from consilience.claims.encoding import Shard
 from consilience.errors import SettingsError
-from consilience.kernels.choose import Step
-from consilience.kernels.state import Globals, Locals, Prior, Stats
+from consilience.kernels.choose import G, P, S, Step
+from consilience.kernels.state import Locals
+from consilience.runners.base import R
 
 SMALL = 50_000
 """Claims below which a second thread costs more than it saves."""
@@ -37,9 +38,19 @@ class Inline:
         """One a thread, and no more than pay for themselves."""
         return self.shards or min(self._threads(), 1 + n_claims // SMALL)
 
+    def map(self, work: Callable[[int], R], items: Sequence[int]) -> list[R]:
+        """Each item on a thread of its own, as many at a time as there are threads."""
+        if len(items) == 1 or self._threads() == 1:
+            return [work(item) for item in items]
+        pool = ThreadPoolExecutor(self._threads())
+        try:
+            return list(pool.map(work, items))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
     def map_sum(
-        self, step: Step, shards: Sequence[Shard], given: Globals, prior: Prior, warm: Sequence[Locals | None]
-    ) -> tuple[Sequence[Locals], Stats]:
+        self, step: Step[G, P, S], shards: Sequence[Shard], given: G, prior: P, warm: Sequence[Locals | None]
+    ) -> tuple[Sequence[Locals], S]:
         """One local step on every shard."""
         if len(shards) == 1 or self._threads() == 1:
             done = [step(shard, given, prior, w) for shard, w in zip(shards, warm, strict=True)]

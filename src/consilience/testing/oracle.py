@@ -6,14 +6,18 @@ as a dict.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, lgamma, log
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import digamma
 
 from consilience.claims.encoding import Shard
-from consilience.kernels.state import Globals, Locals, Prior
+from consilience.kernels.state import Beliefs, Globals, Grouping, Locals, Prior
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -363,3 +367,225 @@ def sample_mean_field_terms(
         name: (float(np.mean(values)), float(np.std(values) / np.sqrt(n_samples)))
         for name, values in draws.items()
     }
+
+
+@dataclass(frozen=True)
+class GroupingResult:
+    """What a local step of the partition inference gives, in plain lists."""
+
+    truth: list[float]
+    reliable: list[list[list[float]]]
+    habit: list[list[list[float]]]
+    share: list[list[float]]
+    counts: list[float]
+    objects: list[float]
+    """Each object's part of the bound."""
+
+
+def log_urn(said: list[int], opinion: int, size: int, beliefs: Beliefs) -> float:
+    """ln probability that members of a group with this opinion say these values one after the other, π summed out.
+
+    A Pólya urn with η balls of the opinion and θ of every other value; each claim adds a ball of its value.
+    """
+    balls = [beliefs.true_count if k == opinion else beliefs.false_count for k in range(size)]
+    log_p = 0.0
+    for k in said:
+        log_p += log(balls[k] / sum(balls))
+        balls[k] += 1
+    return log_p
+
+
+def stories(
+    shard: Shard, given: Grouping, beliefs: Beliefs, m: int
+) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int, int], dict[tuple[int, int], float]]]:
+    """All that may have happened on object m: what kind it is (d) and what is true (z); for every group with claims,
+    whether it is reliable (r) and what its opinion is (s).
+
+    Returns ln p(d, z), and for (group, d, z) a dict of (r, s) to ln p(r, s, claims | d, z), u and ξ at exp E ln.
+    Value `size` is the one that nobody claims.
+    """
+    start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+    size = stop - start
+    domain = size + (float(shard.log_unclaimed[m]) > -np.inf)
+    has_labels = beliefs.n_labels > 1
+    label = [int(shard.label[start + k]) if has_labels and k < size else 0 for k in range(domain)]
+    truths: dict[tuple[int, int], float] = {}
+    for d in range(beliefs.n_kinds):
+        for z in range(domain):
+            log_z = float(shard.log_truth[start + z] if z < size else shard.log_unclaimed[m])
+            if log_z > -np.inf:
+                truths[d, z] = log_z + log(beliefs.share[d, label[z]])
+    said: dict[int, list[int]] = {}
+    for i in range(shard.first_claim[m], shard.first_claim[m + 1]):
+        group = int(given.group[shard.claim_source[i]])
+        said.setdefault(group, []).append(int(shard.claim_candidate[i]) - start)
+    happened: dict[tuple[int, int, int], dict[tuple[int, int], float]] = {}
+    for group, values in said.items():
+        urn = [log_urn(values, s, domain, beliefs) for s in range(domain)]
+        for d in range(beliefs.n_kinds):
+            log_u = [
+                float(digamma(x) - digamma(sum(given.reliability[group, d])))
+                for x in given.reliability[group, d]
+            ]
+            log_x = [float(digamma(x) - digamma(sum(given.habit[group, d]))) for x in given.habit[group, d]]
+            by_habit = {
+                (0, s): log_u[0] + (log_x[label[s]] if has_labels else -log(domain)) + urn[s]
+                for s in range(domain)
+            }
+            for z in range(domain):
+                if (d, z) in truths:
+                    happened[group, d, z] = {(1, z): log_u[1] + urn[z], **by_habit}
+    return truths, happened
+
+
+def partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> GroupingResult:
+    """The local step of the partition inference: every story of every object, weighed."""
+    n_groups, n_kinds, n_labels = given.habit.shape
+    truth: list[float] = []
+    objects: list[float] = []
+    reliable = [[[0.0, 0.0] for _ in range(n_kinds)] for _ in range(n_groups)]
+    habit = [[[0.0] * n_labels for _ in range(n_kinds)] for _ in range(n_groups)]
+    share = [[0.0] * n_labels for _ in range(n_kinds)]
+    counts = [0.0] * 4
+    eta, theta = beliefs.true_count, beliefs.false_count
+    for m in range(shard.n_objects):
+        start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+        size = stop - start
+        domain = size + (float(shard.log_unclaimed[m]) > -np.inf)
+        label = [int(shard.label[start + k]) if n_labels > 1 and k < size else 0 for k in range(domain)]
+        truths, happened = stories(shard, given, beliefs, m)
+        groups = sorted({group for group, _, _ in happened})
+        log_joint = {
+            (d, z): log_p + sum(log_sum(happened[group, d, z].values()) for group in groups)
+            for (d, z), log_p in truths.items()
+        }
+        objects.append(log_sum(log_joint.values()))
+        q = {key: exp(value - objects[-1]) for key, value in log_joint.items()}
+        claimed = [sum(q.get((d, z), 0.0) for d in range(n_kinds)) for z in range(size)]
+        truth += [each / sum(claimed) for each in claimed]
+        for (d, z), weight in q.items():
+            share[d][label[z]] += weight
+        for group in groups:
+            said = [
+                int(shard.claim_candidate[i]) - start
+                for i in range(shard.first_claim[m], shard.first_claim[m + 1])
+                if given.group[shard.claim_source[i]] == group
+            ]
+            gain_true = [rising_slope(eta, said.count(k)) for k in range(domain)]
+            gain_false = [rising_slope(theta, said.count(k)) for k in range(domain)]
+            gain_total = rising_slope(eta + (domain - 1) * theta, len(said))
+            counts[1] += gain_total
+            counts[3] += (domain - 1) * gain_total
+            for (d, z), weight in q.items():
+                total = log_sum(happened[group, d, z].values())
+                for (r, s), log_p in happened[group, d, z].items():
+                    each = weight * exp(log_p - total)
+                    reliable[group][d][r] += each
+                    if r == 0 and n_labels > 1:
+                        habit[group][d][label[s]] += each
+                    counts[0] += each * gain_true[s]
+                    counts[2] += each * (sum(gain_false) - gain_false[s])
+    return GroupingResult(truth, reliable, habit, share, counts, objects)
+
+
+def rising_slope(x: float, n: int) -> float:
+    """ψ(x + n) - ψ(x) for a whole n."""
+    return sum(1 / (x + i) for i in range(n))
+
+
+def log_sum(logs: Iterable[float]) -> float:
+    """ln Σ exp."""
+    logs = list(logs)
+    highest = max(logs)
+    return highest + log(sum(exp(x - highest) for x in logs))
+
+
+def log_seating(group: list[int], concentration: float) -> float:
+    """ln p(partition): sources come in one after the other and sit down with others, or at a table of their own."""
+    log_p, seated = 0.0, dict.fromkeys(group, 0)
+    for n, g in enumerate(group):
+        log_p += log((seated[g] or concentration) / (concentration + n))
+        seated[g] += 1
+    return log_p
+
+
+def sample_partition_terms(
+    shard: Shard, given: Grouping, beliefs: Beliefs, n_samples: int, rng: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """Monte Carlo of the partition inference's bound given the partition: draw from q, average ln p - ln q. Mean and
+    standard error of the objects' and the groups' terms.
+
+    Draws u and ξ from their factors, then of every object d and t, of every group r, s and π, and evaluates the
+    densities themselves.
+    """
+    from scipy import stats
+
+    known = [stories(shard, given, beliefs, m) for m in range(shard.n_objects)]
+    occupied = sorted({int(g) for g in given.group})
+    draws: dict[str, list[float]] = {"objects": [], "groups": []}
+    for _ in range(n_samples):
+        objects = groups = 0.0
+        u: dict[tuple[int, int], float] = {}
+        log_x: dict[tuple[int, int], list[float]] = {}
+        for group in occupied:
+            for d in range(beliefs.n_kinds):
+                b0, b1 = given.reliability[group, d]
+                u[group, d] = float(rng.beta(b1, b0))
+                groups += float(
+                    stats.beta.logpdf(u[group, d], *beliefs.reliability[d, ::-1])
+                    - stats.beta.logpdf(u[group, d], b1, b0)
+                )
+                if beliefs.n_labels > 1:
+                    alpha, prior = (
+                        [float(a) for a in given.habit[group, d]],
+                        [float(a) for a in beliefs.habit_prior[d]],
+                    )
+                    logs = [float(x) for x in np.log(np.maximum(rng.dirichlet(alpha), 1e-300))]
+                    log_x[group, d] = logs
+                    groups += sum((p - a) * x for p, a, x in zip(prior, alpha, logs, strict=True))
+                    groups += log_beta(alpha) - log_beta(prior)
+        for m, (truths, happened) in enumerate(known):
+            start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
+            size = stop - start
+            domain = size + (float(shard.log_unclaimed[m]) > -np.inf)
+            active = sorted({group for group, _, _ in happened})
+            log_q = {
+                (d, z): log_p + sum(log_sum(happened[group, d, z].values()) for group in active)
+                for (d, z), log_p in truths.items()
+            }
+            (d, z), log_drawn = draw_one(log_q, rng)
+            objects += truths[d, z] - log_drawn
+            for group in active:
+                (r, s), log_drawn = draw_one(happened[group, d, z], rng)
+                objects -= log_drawn
+                objects += log(u[group, d] if r else 1 - u[group, d])
+                if r == 0 and beliefs.n_labels > 1:
+                    objects += log_x[group, d][int(shard.label[start + s])]
+                elif r == 0:
+                    objects -= log(domain)
+                said = [
+                    int(shard.claim_candidate[i]) - start
+                    for i in range(shard.first_claim[m], shard.first_claim[m + 1])
+                    if given.group[shard.claim_source[i]] == group
+                ]
+                a = [beliefs.true_count if k == s else beliefs.false_count for k in range(domain)]
+                posterior = [a[k] + said.count(k) for k in range(domain)]
+                log_pi = [float(x) for x in np.log(np.maximum(rng.dirichlet(posterior), 1e-300))]
+                objects += sum(log_pi[k] for k in said)
+                objects += sum((a[k] - posterior[k]) * log_pi[k] for k in range(domain))
+                objects += log_beta(posterior) - log_beta(a)
+        draws["objects"].append(objects)
+        draws["groups"].append(groups)
+    return {
+        name: (float(np.mean(values)), float(np.std(values) / np.sqrt(n_samples)))
+        for name, values in draws.items()
+    }
+
+
+def draw_one(log_weight: dict[K, float], rng: np.random.Generator) -> tuple[K, float]:
+    """A key drawn with probability in proportion to its weight, and ln of that probability."""
+    keys = list(log_weight)
+    total = log_sum(log_weight.values())
+    p = np.array([exp(log_weight[key] - total) for key in keys])
+    key = keys[int(rng.choice(len(keys), p=p / p.sum()))]
+    return key, log_weight[key] - total

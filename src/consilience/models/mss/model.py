@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from numbers import Real
+from threading import Event
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv, digamma
 
 from consilience.claims.encoding import Claims, Float, Shard
 from consilience.errors import SettingsError
 from consilience.kernels.choose import Kernel
 from consilience.kernels.choose import choose as choose_kernel
-from consilience.kernels.state import LARGEST_SCORE, Globals, Locals, Prior, Stats
+from consilience.kernels.state import LARGEST_SCORE, Beliefs, Globals, Locals, Prior, Stats
 from consilience.models.base import (
     Ascent,
     Progress,
@@ -28,8 +30,9 @@ from consilience.models.base import (
     whole_number,
 )
 from consilience.models.mss.bound import bound_terms
+from consilience.models.mss.search import Path, Search, Story, as_one_shard, as_partition, domains
 from consilience.models.mss.select import grid
-from consilience.models.mss.starts import random_start
+from consilience.models.mss.starts import random_start, structural_order
 from consilience.models.mss.updates import global_step, relabel
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
@@ -37,12 +40,17 @@ from consilience.results.groups import INTERVAL
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
 
+INFERENCES = ("partition", "structured", "mean-field")
 COUNTS = {
     "structured": ((0.1, 10.0), (0.1, 0.5)),
     "mean-field": ((1.0, 5.0), (1.0, 1.0)),
 }
 """By inference: true and false counts where none are given. Below one they say that copiers agree sharply on anything
 (docs/theory/model.md); mean-field cannot use that and collapses, so it gets counts from the paper's grid."""
+RELIABILITY, CONCENTRATION = (1.0, 2.0), 5.0
+"""b and κ of structured and mean-field inference, where none are given."""
+CLOSE, DIFFERENT = 0.05, 0.02
+"""Two stories are close within this many nats a candidate, and different beyond this share of the objects."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -57,27 +65,32 @@ class MSS:
 
     name: ClassVar[str] = "mss"
 
-    inference: str = "structured"
-    """"structured" sums each object out exactly; "mean-field" is the paper's six updates."""
+    inference: str = "partition"
+    """"partition" gives every source one group, searches for the best partition and learns all settings from the data;
+    "structured" climbs from random memberships under fixed settings; "mean-field" is the paper's six updates."""
+    concentration: float | None = None
+    """κ: two sources share a group with prior probability 1 / (1 + κ). None learns it under partition inference, and is
+    5 otherwise."""
     true_count: tuple[float, float] | None = None
-    """η: soft counts of the true value. None is (0.1, 10) for structured inference, (1, 5) for mean-field."""
+    """η: soft counts of the true value. Learned under partition inference; None is (0.1, 10) for structured, (1, 5) for
+    mean-field."""
     false_count: tuple[float, float] | None = None
-    """θ: soft counts of each false value. θ⁰ = η⁰ makes unreliable groups careless, θ⁰ > η⁰ malicious. None is
-    (0.1, 0.5) for structured inference, (1, 1) for mean-field."""
-    reliability: tuple[float, float] = (1.0, 2.0)
-    """b: prior counts of objects on which a group is unreliable and reliable."""
-    concentration: float = 5.0
-    """κ: two sources share a group with prior probability 1 / (1 + κ)."""
+    """θ: soft counts of each false value. θ⁰ = η⁰ makes unreliable groups careless, θ⁰ > η⁰ malicious. Learned under
+    partition inference; None is (0.1, 0.5) for structured, (1, 1) for mean-field."""
+    reliability: tuple[float, float] | None = None
+    """b: prior counts of objects on which a group is unreliable and reliable. Learned under partition inference; None
+    is (1, 2) otherwise."""
     max_groups: int = 30
-    """Truncation of the infinitely many groups."""
+    """Truncation of the infinitely many groups; partition inference needs none."""
     select: str | None = None
     """"grid" tries the paper's grid of counts, reliabilities and concentrations in place of those set here, and
-    keeps the highest bound."""
-    n_starts: int = 4
-    """Random starts; the highest bound wins."""
+    keeps the highest bound; for structured and mean-field inference."""
+    n_starts: int = 3
+    """Starts; the highest bound wins. Under partition inference the first has every source alone, the second groups by
+    agreement, all others are random."""
     max_sweeps: int = 300
-    """Sweeps of one start at the most; a start that reaches them is warned of."""
-    tolerance: float = 1e-6
+    """Sweeps of one ascent at the most; one that reaches them is warned of."""
+    tolerance: float = 1e-5
     """Converged when a sweep raises the bound by less than this share of it."""
 
     def __post_init__(self) -> None:
@@ -103,12 +116,105 @@ class MSS:
         seed = whole_number("seed", seed, 0)
         kernel, where = choose_kernel(engine), choose_runner(runner)
         claims, log_truth, is_known = truth_prior(as_claims(claims), known)
+        find = self._search if self.inference == "partition" else self._ascents
+        started = time.perf_counter()
+        found = find(claims, log_truth, is_known, seed, kernel, where, progress)
+        decisions = [decide(truth, claims.first_candidate, seed) for truth in found.truths]
+        decision, ties = decisions[0]
+        starts = tuple(
+            {**start, "agreement": float(np.mean(decided == decision))}
+            for start, (decided, _) in zip(found.starts, decisions, strict=True)
+        )
+        return Fit(
+            model=self.name,
+            settings=settings_of(self),
+            learned=learned_settings(found.prior),
+            claims=claims,
+            truth=found.truths[0],
+            decision=decision,
+            source_reliability=source_reliability(found.groups, found.prior),
+            seed=seed,
+            ties=ties,
+            sweeps=len(found.trace),
+            converged=found.converged,
+            seconds=time.perf_counter() - started,
+            known=is_known,
+            trace=found.trace,
+            groups_found=found.groups,
+            prior=found.prior,
+            starts=starts,
+            warnings=tuple(self._warnings(found, starts)),
+            provenance=provenance(kernel.name, where.name),
+        )
+
+    def _search(
+        self,
+        claims: Claims,
+        log_truth: Float,
+        is_known: NDArray[np.bool_] | None,
+        seed: int,
+        kernel: Kernel,
+        runner: Runner,
+        progress: Progress | None,
+    ) -> Found:
+        """Partition inference: every start's story, the best moved on, the best first."""
+        log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, is_known)
+        search = Search(
+            claims=claims,
+            shards=list(claims.shards(runner.n_shards(claims.n_claims), log_truth, label, log_unclaimed)),
+            whole=as_one_shard(claims, log_truth, label, log_unclaimed),
+            order=structural_order(claims),
+            n_labels=n_labels,
+            kernel=kernel,
+            runner=runner,
+            concentration=self.concentration,
+            max_sweeps=self.max_sweeps,
+            tolerance=self.tolerance,
+            told=lambda record: None,
+        )
+        stop = Event()
+
+        def path_of(stage: str) -> Path:
+            return Path(partial(progress, stage) if progress else None, stop)
+
+        def grow(j: int) -> tuple[Story, Path]:
+            path = path_of(f"start {j + 1}/{self.n_starts}")
+            return replace(search, told=path.told).start(j, np.random.default_rng([seed, j])), path
+
+        try:
+            grown = sorted(runner.map(grow, range(self.n_starts)), key=lambda each: -each[0].bound)
+        except BaseException:
+            stop.set()
+            raise
+        (best, path), others = grown[0], grown[1:]
+        moving = path_of("larger moves")
+        story = replace(search, told=moving.told).move(best, np.random.default_rng([seed, self.n_starts]))
+        path.records.extend(moving.records)
+        stories = [story, *(each for each, _ in others)]
+        sweeps = [len(path.records), *(len(each.records) for _, each in others)]
+        return Found(
+            truths=[each.truth for each in stories],
+            starts=[{"bound": each.bound, "sweeps": n} for each, n in zip(stories, sweeps, strict=True)],
+            groups=as_partition(story),
+            prior=story.beliefs,
+            trace=path.rising(story.bound),
+            converged=story.converged,
+        )
+
+    def _ascents(
+        self,
+        claims: Claims,
+        log_truth: Float,
+        is_known: NDArray[np.bool_] | None,
+        seed: int,
+        kernel: Kernel,
+        runner: Runner,
+        progress: Progress | None,
+    ) -> Found:
+        """Structured or mean-field inference: of the best settings every start, the best first."""
         priors = list(grid()) if self.select == "grid" else [self._prior()]
         _check_range(priors, claims)
-        started = time.perf_counter()
-        shards = list(claims.shards(where.n_shards(claims.n_claims), log_truth))
-
-        # Of the best settings, every start, the best first.
+        shards = list(claims.shards(runner.n_shards(claims.n_claims), log_truth))
         best: list[Ascent[Globals, Sequence[Locals]]] = []
         for i, prior in enumerate(priors):
             of_settings = f"settings {i + 1}/{len(priors)}, " if len(priors) > 1 else ""
@@ -116,39 +222,17 @@ class MSS:
             for j in range(self.n_starts):
                 rng = np.random.default_rng([seed, j])
                 stage = f"{of_settings}start {j + 1}/{self.n_starts}"
-                ascents.append(self._ascend(claims, shards, prior, rng, kernel, where, stage, progress))
+                ascents.append(self._ascend(claims, shards, prior, rng, kernel, runner, stage, progress))
             ascents.sort(key=lambda ascent: -ascent.bound)
             if not best or ascents[0].bound > best[0].bound:
                 best, chosen = ascents, prior
-        ascent, prior = best[0], chosen
-
-        truths = [np.concatenate([locals_.truth for locals_ in each.locals]) for each in best]
-        decisions = [decide(truth, claims.first_candidate, seed) for truth in truths]
-        truth, (decision, ties) = truths[0], decisions[0]
-        starts = tuple(
-            {"bound": each.bound, "sweeps": len(each.trace), "agreement": float(np.mean(decided == decision))}
-            for each, (decided, _) in zip(best, decisions, strict=True)
-        )
-        return Fit(
-            model=self.name,
-            settings=settings_of(self),
-            learned=_as_settings(prior),
-            claims=claims,
-            truth=truth,
-            decision=decision,
-            source_reliability=source_reliability(ascent.globals, prior),
-            seed=seed,
-            ties=ties,
-            sweeps=len(ascent.trace),
-            converged=ascent.converged,
-            seconds=time.perf_counter() - started,
-            known=is_known,
-            trace=ascent.trace,
-            groups_found=ascent.globals,
-            prior=prior,
-            starts=starts,
-            warnings=tuple(self._warnings(ascent, starts)),
-            provenance=provenance(kernel.name, where.name),
+        return Found(
+            truths=[np.concatenate([locals_.truth for locals_ in each.locals]) for each in best],
+            starts=[{"bound": each.bound, "sweeps": len(each.trace)} for each in best],
+            groups=best[0].globals,
+            prior=chosen,
+            trace=best[0].trace,
+            converged=best[0].converged,
         )
 
     def _ascend(
@@ -184,20 +268,30 @@ class MSS:
             progress=partial(progress, stage) if progress else None,
         )
 
-    def _warnings(
-        self, ascent: Ascent[Globals, Sequence[Locals]], starts: Sequence[Mapping[str, float]]
-    ) -> Iterator[str]:
+    def _warnings(self, found: Found, starts: Sequence[Mapping[str, float]]) -> Iterator[str]:
         """What a user should know before trusting the answer."""
-        if not ascent.converged:
-            yield f"Not converged after {len(ascent.trace)} sweeps: raise max_sweeps."
+        if not found.converged:
+            yield f"Not converged after {len(found.trace)} sweeps: raise max_sweeps."
         if len(starts) > 1:
-            behind, agreement = ascent.bound - starts[1]["bound"], starts[1]["agreement"]
-            if behind > max(1.0, 1e-4 * abs(ascent.bound)):
+            behind, agreement = starts[0]["bound"] - starts[1]["bound"], starts[1]["agreement"]
+            near = max(1.0, 1e-4 * abs(starts[0]["bound"]))
+            if self.inference != "partition" and behind > near:
                 yield (
                     f"Only one of {len(starts)} starts reached this bound; the next ended {behind:,.0f} nats lower and "
                     f"decides {1 - agreement:.0%} of the objects otherwise. A better answer may exist: raise n_starts."
                 )
-        occupied = np.unique(ascent.globals.group[ascent.globals.membership > 0.5])
+        for start in starts[1:]:
+            # Per object the two stories differ by less than what one careful claim says.
+            if self.inference == "partition" and 1 - start["agreement"] > DIFFERENT:
+                behind = starts[0]["bound"] - start["bound"]
+                if behind < CLOSE * len(found.truths[0]):
+                    yield (
+                        f"Another story explains the claims nearly as well ({behind:,.0f} nats less) and decides "
+                        f"{1 - start['agreement']:.0%} of the objects otherwise: check some of them by hand, and give "
+                        "what you find as known truths."
+                    )
+                    break
+        occupied = np.unique(found.groups.group[found.groups.membership > 0.5])
         if self.inference == "structured" and len(occupied) == self.max_groups:
             yield f"All {self.max_groups} groups are in use: there may be more. Raise max_groups."
 
@@ -206,20 +300,31 @@ class MSS:
         return Prior(
             np.array(self.true_count or true_count, float),
             np.array(self.false_count or false_count, float),
-            np.array(self.reliability, float),
-            float(self.concentration),
+            np.array(self.reliability or RELIABILITY, float),
+            float(self.concentration or CONCENTRATION),
         )
 
 
-def source_reliability(found: Globals, prior: Prior) -> Float:
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What an inference found; of every start the truths and a record, the best first, of the best the rest."""
+
+    truths: Sequence[Float]
+    starts: Sequence[Mapping[str, float]]
+    groups: Globals
+    prior: Prior | Beliefs
+    trace: tuple[Mapping[str, float], ...]
+    converged: bool
+
+
+def source_reliability(found: Globals, prior: Prior | Beliefs) -> Float:
     """(n_sources, 3): Σ_l q(g_n = l) E[u_l] (the paper's formula) and an interval.
 
     The posterior of a source's reliability is a mixture of its groups' Betas; the interval is that of the Beta with
     the mixture's mean and variance. A source in the tail is as reliable as the prior says.
     """
-    beta = np.vstack(
-        [found.group_reliability, prior.reliability]
-    )  # the last row serves the tail, at index n_groups
+    unseen = prior.reliability if isinstance(prior, Prior) else prior.reliability.sum(axis=0)
+    beta = np.vstack([found.group_reliability, unseen])  # the last row serves the tail, at index n_groups
     total = beta.sum(axis=1)
     mean = beta[:, 1] / total
     square = mean**2 + mean * (1 - mean) / (total + 1)
@@ -237,12 +342,11 @@ def _tidy(given: Globals, prior: Prior) -> Globals:
     return relabel(Globals(given.group, weight, given.group_reliability, given.sticks), prior)
 
 
-def _as_settings(prior: Prior) -> dict[str, Any]:
+def learned_settings(prior: Prior | Beliefs) -> dict[str, Any]:
+    """Settings in force, ready for JSON."""
     return {
-        "true_count": prior.true_count.tolist(),
-        "false_count": prior.false_count.tolist(),
-        "reliability": prior.reliability.tolist(),
-        "concentration": prior.concentration,
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(prior).items()
     }
 
 
@@ -257,8 +361,8 @@ def _check_range(priors: Sequence[Prior], claims: Claims) -> None:
 
 def _check(model: MSS) -> None:
     """Every setting within what it means, or a SettingsError; pairs become tuples of floats."""
-    if model.inference not in COUNTS:
-        raise SettingsError("inference", "one of " + ", ".join(COUNTS), model.inference)
+    if model.inference not in INFERENCES:
+        raise SettingsError("inference", "one of " + ", ".join(INFERENCES), model.inference)
     if model.select not in (None, "grid"):
         raise SettingsError("select", "None or 'grid'", model.select)
     for setting in ("true_count", "false_count", "reliability"):
@@ -269,10 +373,16 @@ def _check(model: MSS) -> None:
         raise SettingsError("select", "None where counts are given: the grid chooses them", model.select)
     for setting in ("concentration", "tolerance"):
         given = getattr(model, setting)
-        if not (_is_number(given) and given > 0):
+        if not (_is_number(given) and given > 0) and not (setting == "concentration" and given is None):
             raise SettingsError(setting, "a positive number", given)
     for setting in ("max_groups", "n_starts", "max_sweeps"):
         object.__setattr__(model, setting, whole_number(setting, getattr(model, setting), 1))
+    if model.inference == "partition":
+        for setting in ("true_count", "false_count", "reliability", "select"):
+            if getattr(model, setting) is not None:
+                expected = "None: partition inference learns it; use inference='structured' to set it"
+                raise SettingsError(setting, expected, getattr(model, setting))
+        return
     prior = model._prior()
     if not prior.true_count[1] > prior.false_count[1]:
         expected = f"greater than false_count ({prior.false_count[1]}) for a reliable group"

@@ -1,0 +1,148 @@
+"""What the partition inference believes beforehand, and how it learns that from the data: empirical Bayes.
+
+Every update raises the bound together with the weak priors of `log_prior`, so a sweep never lowers their sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaln, digamma, polygamma
+
+from consilience.claims.encoding import Float
+from consilience.kernels.numpy_partition import expected_log
+from consilience.kernels.state import Beliefs, Grouping, GroupingStats, from_fixed
+
+RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
+"""b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
+tell the kinds apart; what they mean, the data decide."""
+PSEUDO_GROUPS = 3.0
+"""How many groups the start's b is worth when b is learned."""
+TRUE_COUNT = 20.0
+"""η at the start; θ follows from how faithfully members are taken to repeat their group's opinion."""
+COUNT_PRIOR = ((1.1, 0.02), (1.1, 0.1))
+"""Gamma priors (shape, rate) of η and θ: keep them finite."""
+STANDING_OUT = 1.2
+"""η is at least this many times θ."""
+HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
+"""Strength of habits at the start, the rate of its exponential prior, and its range."""
+ALONE = 50.0
+"""κ is expected at this many times the number of sources: about one source in fifty is taken to have a mate before
+its claims are seen, so that it stands alone unless they say otherwise."""
+
+
+def start_beliefs(
+    n_sources: int, n_labels: int, domain_size: float, fidelity: float, concentration: float | None
+) -> Beliefs:
+    """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity."""
+    n_kinds = len(RELIABILITY)
+    return Beliefs(
+        true_count=TRUE_COUNT,
+        false_count=TRUE_COUNT * (1 / fidelity - 1) / max(domain_size - 1, 1),
+        reliability=RELIABILITY.copy(),
+        habit=np.full(n_kinds, HABIT),
+        share=np.full((n_kinds, n_labels), 1 / (n_kinds * n_labels)),
+        concentration=ALONE * n_sources if concentration is None else concentration,
+    )
+
+
+def learn(
+    stats: GroupingStats, given: Grouping, beliefs: Beliefs, *, stride: float, concentration: bool
+) -> Beliefs:
+    """Beliefs that fit the groups and objects better, each block at or nearer its optimum.
+
+    stride        : how far the counts go, in steps that are sure not to lower the bound; 0 leaves them
+    concentration : whether κ is learned
+    """
+    occupied = given.size > 0
+    n_groups = int(occupied.sum())
+    log_u = expected_log(given.reliability[occupied]).sum(axis=0)  # (kinds, 2)
+    reliability = np.array([_learn_reliability(d, log_u[d], n_groups) for d in range(beliefs.n_kinds)])
+    habit = beliefs.habit
+    if beliefs.n_labels > 1:
+        log_x = expected_log(given.habit[occupied]).sum(axis=(0, 2))  # (kinds,)
+        habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
+    share = from_fixed(stats.share) + 1
+    learned = replace(beliefs, reliability=reliability, habit=habit, share=share / share.sum())
+    if stride:
+        learned = _learn_counts(from_fixed(stats.counts), learned, stride)
+    if concentration:
+        n_sources, kappa = len(given.group), beliefs.concentration
+        slope = digamma(kappa + n_sources) - digamma(kappa)
+        learned = replace(learned, concentration=float((n_groups + n_sources) / (slope + 1 / ALONE)))
+    return learned
+
+
+def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
+    """The weak priors of all that is learned, up to a constant; κ's only where it is learned."""
+    prior = -HABIT_RATE * float(beliefs.habit.sum()) + float(np.log(beliefs.share).sum())
+    for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
+        prior += (shape - 1) * np.log(count) - rate * count
+    for b, start in zip(beliefs.reliability, RELIABILITY, strict=True):
+        prior += PSEUDO_GROUPS * float(b @ expected_log(start) - betaln(*b))
+    if concentration:
+        prior += n_sources * np.log(beliefs.concentration) - beliefs.concentration / ALONE
+    return float(prior)
+
+
+def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
+    """A step of Minka's fixed point for η and θ, or several in its direction. Where the opinion would no longer stand
+    out, one step at the most, and of that no more than leaves it standing: any part of a step is sure too."""
+    eta, theta = beliefs.true_count, beliefs.false_count
+    (shape_true, rate_true), (shape_false, rate_false) = COUNT_PRIOR
+    log_eta = np.log((eta * slopes[0] + shape_true - 1) / (slopes[1] + rate_true) / eta)
+    log_theta = np.log((theta * slopes[2] + shape_false - 1) / (slopes[3] + rate_false) / theta)
+    room, closing = np.log(eta / (STANDING_OUT * theta)), log_theta - log_eta
+    if stride * closing > room:
+        stride = min(1.0, max(room, 0.0) / closing)
+    return replace(
+        beliefs,
+        true_count=float(eta * np.exp(stride * log_eta)),
+        false_count=float(theta * np.exp(stride * log_theta)),
+    )
+
+
+def _learn_reliability(d: int, log_u: Float, n_groups: int) -> Float:
+    """b of one kind: the Beta that fits the groups' reliabilities and a few at the start's. On the first kind it must
+    not fall below one half on average, or reliable and unreliable could change places."""
+    weight = n_groups + PSEUDO_GROUPS
+    mean_log = (log_u + PSEUDO_GROUPS * expected_log(RELIABILITY[d])) / weight
+    b: Float = RELIABILITY[d].copy()
+    for _ in range(50):
+        # Newton on a concave function; the Hessian is diagonal plus a constant.
+        gradient = digamma(b.sum()) - digamma(b) + mean_log
+        diagonal, constant = -polygamma(1, b), float(polygamma(1, b.sum()))
+        shift = np.sum(gradient / diagonal) / (1 / constant + np.sum(1 / diagonal))
+        step = (gradient - shift) / diagonal
+        b = np.maximum(b - step, b / 4)
+        if np.all(np.abs(step) < 1e-10 * b):
+            break
+    if d == 0 and b[1] < b[0]:
+        b = np.full(2, _root(lambda x: digamma(x) - digamma(2 * x) - mean_log.mean(), 1e-3, 1e3))
+    return b
+
+
+def _learn_habit(total_log: float, n_groups: int, n_labels: int) -> float:
+    """Strength of a symmetric Dirichlet that fits the groups' habits."""
+
+    def slope(h: float) -> float:
+        fit = n_groups * (digamma(h) - digamma(h / n_labels)) + total_log / n_labels
+        return float(HABIT_RATE - fit)
+
+    return _root(slope, *HABIT_RANGE)
+
+
+def _root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function crosses zero, or the end nearest to it.
+
+    A root is found to the last digits, a minimum only to half of them: rounding, and with it the names of sources,
+    would decide the rest.
+    """
+    if rising(low) >= 0:
+        return low
+    if rising(high) <= 0:
+        return high
+    return float(brentq(rising, low, high, xtol=1e-12, rtol=1e-14))

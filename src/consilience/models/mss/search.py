@@ -1,0 +1,334 @@
+"""The search for groups: starts, relocations and larger moves, each judged by the bound.
+
+A *story* is a grouping of the sources with everything that follows from it. Sweeps make a story better without moving
+anybody; relocations move one source at a time; a larger move dissolves groups, forgets what was believed of everybody
+and lets the story grow anew. A move that does not raise the bound is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from consilience.claims.encoding import Claims, Float, Int, Shard
+from consilience.errors import BoundError
+from consilience.kernels.choose import Kernel
+from consilience.kernels.numpy_partition import group_divergence, log_partition, update_groups
+from consilience.kernels.state import (
+    Beliefs,
+    Grouping,
+    GroupingStats,
+    Locals,
+    Partition,
+    from_two_words,
+)
+from consilience.models.base import FALL
+from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
+from consilience.models.mss.starts import agreement_cuts
+from consilience.runners.base import Runner
+
+RANDOM_GROUPS = 20
+"""Groups of a random start."""
+FAITHFUL, LOYAL = 0.99, 0.95
+"""How often members are first taken to repeat their group's opinion: nearly always where every source starts alone and
+must not join lightly, most times where groups are there to begin with."""
+ROUNDS = 30
+"""Passes of relocation, at the most, until a story is settled."""
+BIG = 0.1
+"""Groups with this share of the claims may carry the whole story: they are taken apart to see."""
+MOST_MERGES, MOST_SPLITS = 10, 3
+MOST_SHARING = 100
+"""A value that more groups claim is not rare."""
+MOST_LABELS = 100
+"""Labels beyond which sources are not taken to have habits."""
+LONG = 5.0
+"""Steps that counts take at a time: one at a time they creep."""
+ENOUGH = 0.5
+"""A larger move must raise the bound by this many nats."""
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """A grouping, the beliefs beside it, and what the objects say given both."""
+
+    grouping: Grouping
+    beliefs: Beliefs
+    locals: Sequence[Locals]
+    stats: GroupingStats
+    terms: Mapping[str, float]
+    converged: bool = False
+
+    @cached_property
+    def bound(self) -> float:
+        """The bound: the sum of its terms."""
+        return sum(self.terms.values())
+
+    @property
+    def truth(self) -> Float:
+        """(n_candidates,) q(t_m = z)."""
+        return np.concatenate([locals_.truth for locals_ in self.locals])
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Everything the search works on. `told` hears of every sweep: the bound and its terms."""
+
+    claims: Claims
+    shards: Sequence[Shard]
+    whole: Shard
+    """All claims as one shard, for relocations."""
+    order: Int
+    """Sources in an order that does not depend on their names."""
+    n_labels: int
+    kernel: Kernel
+    runner: Runner
+    concentration: float | None
+    max_sweeps: int
+    tolerance: float
+    told: Callable[[Mapping[str, float]], None]
+
+    def start(self, j: int, rng: np.random.Generator) -> Story:
+        """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
+        if j == 0:
+            alone = self._fresh(np.arange(self.claims.n_sources), FAITHFUL)
+            return self.settle(self.converge(alone), rng)
+        story = self._by_agreement() if j == 1 else None
+        if story is None:
+            story = self._at_random(rng)
+        # Counts are learned late: at first a loose crowd must not pass for a group.
+        return self.settle(self.settle(story, rng, counts=False), rng)
+
+    def move(self, story: Story, rng: np.random.Generator) -> Story:
+        """Larger moves than relocations reach: merge groups that share rare values, take big groups apart."""
+        for a, b in self._alike(story):
+            group = story.grouping.group
+            merged = self._regrouped(story, np.where(group == a, b, group))
+            story = self._better(story, self.converge(merged, sweeps=4))
+        for g in self._big(story):
+            apart = story.grouping.group.copy()
+            members = np.flatnonzero(apart == g)[1:]
+            apart[members] = np.flatnonzero(story.grouping.size == 0)[: len(members)]
+            story = self._better(story, self.settle(self._regrouped(story, apart), rng, rounds=3))
+        return self.settle(story, rng)
+
+    def settle(
+        self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
+    ) -> Story:
+        """Relocate and sweep in turn until nobody moves or it no longer pays."""
+        for _ in range(rounds):
+            order = self.order[rng.permutation(len(self.order))]
+            grouping, moved, _ = self.kernel.relocate(
+                self.claims, self.whole, story.grouping, story.beliefs, order
+            )
+            other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
+            rise = other.bound - story.bound
+            story = other if rise > 0 else story
+            if not moved or rise <= self.tolerance * max(1.0, abs(story.bound)):
+                break
+        return self.converge(story, counts=counts)
+
+    def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
+        """Sweep until the bound rises by less than the tolerance."""
+        for _ in range(sweeps or self.max_sweeps):
+            before = story.bound
+            story = self._sweep(story, counts=counts)
+            if story.bound - before <= self.tolerance * max(1.0, abs(before)):
+                return replace(story, converged=True)
+        return story
+
+    def _by_agreement(self) -> Story | None:
+        """Groups of sources that agree beyond chance, at the height of agreement that promises most; None where nobody
+        does."""
+        promises = (self._fresh(group, LOYAL) for group in agreement_cuts(self.claims))
+        return max(promises, key=lambda story: story.bound, default=None)
+
+    def _at_random(self, rng: np.random.Generator) -> Story:
+        n_sources = self.claims.n_sources
+        group = np.empty(n_sources, np.int64)
+        group[self.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
+        return self._fresh(group, LOYAL)
+
+    def _fresh(self, group: Int, fidelity: float) -> Story:
+        """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned."""
+        n_sources = self.claims.n_sources
+        domain_size = float(np.median(np.diff(self.whole.first_candidate))) + (self.n_labels == 1)
+        beliefs = start_beliefs(n_sources, self.n_labels, domain_size, fidelity, self.concentration)
+        grouping = Grouping(
+            np.unique(group, return_inverse=True)[1],
+            np.tile(beliefs.reliability, (n_sources, 1, 1)),
+            np.tile(beliefs.habit_prior, (n_sources, 1, 1)),
+        )
+        story = self._evaluate(grouping, beliefs)
+        for _ in range(4):
+            story = self._evaluate(update_groups(story.stats, story.grouping, beliefs), beliefs)
+        return self.converge(story, counts=False, sweeps=4)
+
+    def _regrouped(self, story: Story, group: Int) -> Story:
+        """The same beliefs with another partition; groups whose members changed start from the prior."""
+        grouping, beliefs = story.grouping, story.beliefs
+        kept = np.bincount(group[group == grouping.group], minlength=len(grouping.size))
+        changed = (np.bincount(group, minlength=len(grouping.size)) != kept) | (kept != grouping.size)
+        regrouped = Grouping(
+            group,
+            np.where(changed[:, None, None], beliefs.reliability, grouping.reliability),
+            np.where(changed[:, None, None], beliefs.habit_prior, grouping.habit),
+        )
+        return self._evaluate(regrouped, beliefs)
+
+    def _better(self, story: Story, other: Story) -> Story:
+        return other if other.bound > story.bound + ENOUGH else story
+
+    def _sweep(self, story: Story, *, counts: bool) -> Story:
+        """Global step, beliefs, local step, bound. Counts take a long stride; where that leads down, a sure step."""
+        grouping = update_groups(story.stats, story.grouping, story.beliefs)
+        for stride in (LONG, 1.0) if counts else (0.0,):
+            beliefs = learn(
+                story.stats, grouping, story.beliefs, stride=stride, concentration=self.concentration is None
+            )
+            after = self._evaluate(grouping, beliefs)
+            if after.bound >= story.bound:
+                return after
+        if not after.bound - story.bound >= -FALL * max(1.0, abs(after.bound)):
+            raise BoundError(f"The bound fell from {story.bound} to {after.bound}: please report this.")
+        return after
+
+    def _evaluate(self, grouping: Grouping, beliefs: Beliefs) -> Story:
+        """What the objects say, and the bound."""
+        locals_, stats = self.runner.map_sum(
+            self.kernel.partition, self.shards, grouping, beliefs, [None] * len(self.shards)
+        )
+        size = grouping.size
+        terms = {
+            "objects": float(from_two_words(stats.terms)[0]),
+            "groups": -float(np.sum(group_divergence(grouping, beliefs)[size > 0])),
+            "partition": log_partition(size, beliefs),
+            "beliefs": log_prior(beliefs, self.claims.n_sources, concentration=self.concentration is None),
+        }
+        story = Story(grouping, beliefs, locals_, stats, terms)
+        self.told({"bound": story.bound, **terms})
+        return story
+
+    def _alike(self, story: Story) -> Iterator[tuple[int, int]]:
+        """Pairs of groups, at least one of several sources, that share the most values which few others claim.
+
+        Found through the values: groups that never share a rare one are never compared.
+        """
+        claims, size = self.claims, story.grouping.size
+        votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
+        n_claims = np.diff(claims.first_claim)[claims.claim_object()]
+        rare = np.flatnonzero(2 * votes[claims.claim_candidate] < n_claims)
+        entries = np.unique(
+            np.column_stack([story.grouping.group[claims.claim_source[rare]], claims.claim_candidate[rare]]),
+            axis=0,
+        )
+        shape = (len(size), claims.n_candidates)
+        says = sparse.csr_array((np.ones(len(entries)), tuple(entries.T)), shape=shape)
+        is_crowded = np.bincount(entries[:, 1], minlength=claims.n_candidates) > MOST_SHARING
+        shared = sparse.triu(says @ sparse.diags_array(1.0 - is_crowded) @ says.T, k=1).tocoo()
+        worth = shared.data * ((size[shared.row] > 1) | (size[shared.col] > 1))
+        first = self._first_sources(story)
+        earlier, later = np.sort([first[shared.row], first[shared.col]], axis=0)
+        for i in np.lexsort((later, earlier, -worth))[:MOST_MERGES]:
+            if worth[i] > 0:
+                yield int(shared.row[i]), int(shared.col[i])
+
+    def _big(self, story: Story) -> Iterator[int]:
+        """The groups of several sources that make the most claims."""
+        size = story.grouping.size
+        n_claims = np.bincount(story.grouping.group[self.claims.claim_source], minlength=len(size)) * (
+            size > 1
+        )
+        for g in np.lexsort((self._first_sources(story), -n_claims))[:MOST_SPLITS]:
+            if n_claims[g] >= BIG * self.claims.n_claims:
+                yield int(g)
+
+    def _first_sources(self, story: Story) -> Int:
+        """(n_groups,) the place of each group's first source in `order`: a number that owes nothing to names."""
+        first = np.full(len(story.grouping.size), len(self.order))
+        np.minimum.at(first, story.grouping.group[self.order], np.arange(len(self.order)))
+        return first
+
+
+@dataclass
+class Path:
+    """The bound from sweep to sweep of a start: whatever was tried, and for the trace what was kept."""
+
+    progress: Callable[[int, float], None] | None = None
+    stop: Event = field(default_factory=Event)
+    records: list[Mapping[str, float]] = field(default_factory=list)
+
+    def told(self, record: Mapping[str, float]) -> None:
+        """Note a sweep; a search that was stopped ends here."""
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+        self.records.append(record)
+        if self.progress:
+            self.progress(len(self.records), record["bound"])
+
+    def rising(self, end: float) -> tuple[Mapping[str, float], ...]:
+        """The records that were higher than all before, up to the bound of the story that was kept.
+
+        What was tried and was not enough higher to be kept may have passed it.
+        """
+        kept: list[Mapping[str, float]] = []
+        for record in self.records:
+            if record["bound"] <= end and (not kept or record["bound"] >= kept[-1]["bound"]):
+                kept.append(record)
+        return tuple(kept)
+
+
+def domains(
+    claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None
+) -> tuple[Float, Int, Float, int]:
+    """What the truth may be: ln p by candidate, the candidates' labels, ln p(unclaimed) by object, and the number of
+    labels.
+
+    On a common label set the shares of labels are learned, so nothing is said here but what is ruled out. Where domains
+    are what was claimed, the truth may also be a value that nobody claims, as likely as each of the others: without
+    it, an object on which all agree would say nothing about them.
+    """
+    size = np.diff(claims.first_candidate)
+    label, log_unclaimed = np.zeros(claims.n_candidates, np.int64), np.full(claims.n_objects, -np.inf)
+    known = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known
+    if claims.domain == "common" and claims.n_values <= MOST_LABELS:
+        ruled_out = np.isneginf(log_truth)
+        return (
+            np.where(ruled_out, -np.inf, 0.0),
+            claims.candidate_value.astype(np.int64),
+            log_unclaimed,
+            claims.n_values,
+        )
+    if claims.domain == "claimed":
+        log_unclaimed = np.where(known, -np.inf, -np.log(size + 1.0))
+        log_truth = np.where(np.repeat(known, size), log_truth, -np.log(np.repeat(size + 1.0, size)))
+    return log_truth, label, log_unclaimed, 1
+
+
+def as_partition(story: Story) -> Partition:
+    """The groups that have sources, the largest first, as a finished fit keeps them."""
+    grouping = story.grouping
+    size = grouping.size
+    order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+    number = np.empty(len(size), np.int32)
+    number[order] = np.arange(len(order))
+    group, membership = number[grouping.group][:, None], np.ones((len(grouping.group), 1))
+    beyond = np.cumsum(size[order][::-1])[::-1] - size[order]
+    return Partition(
+        group=group,
+        membership=membership,
+        group_reliability=grouping.reliability[order].sum(axis=1),
+        sticks=np.column_stack([1.0 + size[order], story.beliefs.concentration + beyond]),
+        kind_reliability=grouping.reliability[order],
+        habit=grouping.habit[order],
+    )
+
+
+def as_one_shard(claims: Claims, log_truth: Float, label: Int, log_unclaimed: Float) -> Shard:
+    """All claims, in one piece."""
+    return next(iter(claims.shards(1, log_truth, label, log_unclaimed)))

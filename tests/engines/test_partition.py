@@ -1,0 +1,342 @@
+"""The partition inference: both kernels against slow loops and each other, relocation, and sweeps that learn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from consilience.kernels.choose import choose
+from consilience.kernels.numpy_partition import expected_log, group_divergence, log_partition, update_groups
+from consilience.kernels.state import Grouping, from_fixed, from_two_words
+from consilience.models.base import truth_prior
+from consilience.models.mss.search import Search, as_one_shard, domains
+from consilience.models.mss.starts import structural_order
+from consilience.runners.inline import Inline
+from consilience.testing import oracle
+from consilience.testing.strategies import random_beliefs, random_claims, random_grouping
+
+TOLERANCE = {"numpy": 1e-9, "numba": 1e-9}  # relative to max(1, |x|), in float64
+FIXED = 1e-7  # statistics are rounded to 2**-30, once an object
+DOMAINS = ("common", "claimed", "given")
+CROWD = 80  # beyond 64 claims an object is sorted another way
+
+
+def table(seed, *, crowded=False):
+    """Claims with any domains, some truths known in every fourth table; a grouping and beliefs to go with them."""
+    claims = random_claims(seed, DOMAINS[seed % 3], n_sources=CROWD if crowded else None)
+    _, log_truth, _ = truth_prior(claims, None)
+    is_known = np.zeros(claims.n_objects, np.bool_)
+    if seed % 4 == 0:
+        rng = np.random.default_rng(seed)
+        is_known[rng.choice(claims.n_objects, size=max(1, claims.n_objects // 3), replace=False)] = True
+        for m in np.flatnonzero(is_known):
+            domain = slice(claims.first_candidate[m], claims.first_candidate[m + 1])
+            log_truth[domain] = -np.inf
+            log_truth[rng.integers(domain.start, domain.stop)] = 0.0
+    log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, is_known)
+    beliefs = random_beliefs(seed, n_labels)
+    shard = as_one_shard(claims, log_truth, label, log_unclaimed)
+    return claims, shard, random_grouping(claims, beliefs, seed), beliefs
+
+
+def search_of(claims, shard, n_labels, engine="numba", concentration=None, **settings):
+    return Search(
+        claims=claims,
+        shards=[shard],
+        whole=shard,
+        order=structural_order(claims),
+        n_labels=n_labels,
+        kernel=choose(engine),
+        runner=Inline(1, 1),
+        concentration=concentration,
+        max_sweeps=settings.get("max_sweeps", 40),
+        tolerance=settings.get("tolerance", 1e-8),
+        told=settings.get("told", lambda record: None),
+    )
+
+
+def close(found, expected, tolerance):
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert np.all(np.abs(found - expected) <= tolerance * np.maximum(1.0, np.abs(expected)))
+
+
+def bound_of(shard, grouping, beliefs, engine="numpy"):
+    """All of the bound that a relocation may change."""
+    _, stats = choose(engine).partition(shard, grouping, beliefs)
+    occupied = grouping.size > 0
+    return (
+        float(from_two_words(stats.terms)[0])
+        - float(group_divergence(grouping, beliefs)[occupied].sum())
+        + log_partition(grouping.size, beliefs)
+    )
+
+
+def canonical(group):
+    """The same partition with groups numbered in the order of their first sources."""
+    first = {g: i for i, g in enumerate(dict.fromkeys(group.tolist()))}
+    return [first[g] for g in group.tolist()]
+
+
+@pytest.mark.parametrize("engine", TOLERANCE)
+def test_local_step_equals_the_slow_loops(engine):
+    domain_sizes, depths = set(), set()
+    for seed, crowded in [*((seed, False) for seed in range(90)), *((seed, True) for seed in range(6))]:
+        _, shard, given, beliefs = table(seed, crowded=crowded)
+        domain_sizes |= set(np.diff(shard.first_candidate).tolist())
+        depths |= set(np.diff(shard.first_claim).tolist())
+        expected = oracle.partition(shard, given, beliefs)
+        locals_, stats = choose(engine).partition(shard, given, beliefs)
+        close(locals_.truth, expected.truth, TOLERANCE[engine])
+        close(from_two_words(stats.terms), [sum(expected.objects)], TOLERANCE[engine])
+        close(from_fixed(stats.reliable), expected.reliable, FIXED)
+        close(from_fixed(stats.share), expected.share, FIXED)
+        close(from_fixed(stats.counts), expected.counts, FIXED)
+        updated = update_groups(stats, given, beliefs)
+        close(updated.reliability, beliefs.reliability + np.array(expected.reliable), FIXED)
+        close(updated.habit, beliefs.habit_prior + np.array(expected.habit), FIXED)
+    assert domain_sizes >= set(range(1, 21))
+    assert max(depths) > 64
+
+
+def test_kernels_agree():
+    for seed in range(300):
+        _, shard, given, beliefs = table(seed, crowded=seed % 25 == 0)
+        (truth, stats), (other_truth, other) = (
+            choose(engine).partition(shard, given, beliefs) for engine in TOLERANCE
+        )
+        close(other_truth.truth, truth.truth, TOLERANCE["numba"])
+        close(from_two_words(other.terms), from_two_words(stats.terms), TOLERANCE["numba"])
+        for name in ("reliable", "share", "counts"):
+            close(from_fixed(getattr(other, name)), from_fixed(getattr(stats, name)), FIXED)
+        updated, other_updated = (update_groups(each, given, beliefs) for each in (stats, other))
+        close(other_updated.reliability, updated.reliability, FIXED)
+        close(other_updated.habit, updated.habit, FIXED)
+
+
+@pytest.mark.parametrize("engine", TOLERANCE)
+def test_any_number_of_shards_and_threads_gives_the_same_bits(engine):
+    for seed in range(30):
+        claims, whole, given, beliefs = table(seed, crowded=seed % 10 == 0)
+        seen = []
+        for shards, threads in ((1, 1), (7, 1), (7, 2), (3, 2)):
+            cut = list(claims.shards(shards, whole.log_truth, whole.label, whole.log_unclaimed))
+            locals_, stats = Inline(shards, threads).map_sum(
+                choose(engine).partition, cut, given, beliefs, [None] * len(cut)
+            )
+            truth = np.concatenate([each.truth for each in locals_])
+            seen.append((truth.tobytes(), *(part.tobytes() for part in vars(stats).values())))
+        assert len(set(seen)) == 1
+
+
+def test_monte_carlo_confirms_the_objects_and_the_groups_terms():
+    """Habits of 0.4 up in each label: draws of ln ξ have a finite, bearable variance there."""
+    checked = 0
+    for seed in (3, 4, 8, 11):
+        _, shard, given, beliefs = table(seed)
+        beliefs = replace(beliefs, habit=np.maximum(beliefs.habit, 0.4 * beliefs.n_labels))
+        given = replace(given, habit=np.maximum(given.habit, 0.4))
+        _, stats = choose("numpy").partition(shard, given, beliefs)
+        terms = {
+            "objects": from_two_words(stats.terms)[0],
+            "groups": -group_divergence(given, beliefs)[given.size > 0].sum(),
+        }
+        sampled = oracle.sample_partition_terms(shard, given, beliefs, 300, np.random.default_rng(seed))
+        for name, (mean, error) in sampled.items():
+            assert abs(mean - terms[name]) <= 4.5 * error + 1e-9, (
+                f"{seed} {name}: {terms[name]} or {mean} ± {error}"
+            )
+            checked += error > 0
+    assert checked == 8
+
+
+def test_claims_drawn_from_the_model_have_the_objects_term_as_their_probability():
+    """No shortcut at all: draw kind, truth, r, opinion and π from their priors, and see how often the claims follow."""
+    checked = 0
+    for seed in range(40):
+        claims, shard, given, beliefs = table(seed)
+        if np.diff(claims.first_claim).max() > 4 or np.diff(claims.first_candidate).max() > 4:
+            continue
+        expected = oracle.partition(shard, given, beliefs).objects
+        rng = np.random.default_rng(seed)
+        for m in range(min(claims.n_objects, 4)):
+            drawn = _likelihood_of_draws(shard, given, beliefs, m, 20_000, rng)
+            error = drawn.std() / np.sqrt(len(drawn))
+            assert abs(drawn.mean() - np.exp(expected[m])) <= 4.5 * error + 1e-9, (seed, m)
+            checked += 1
+    assert checked > 20
+
+
+def _likelihood_of_draws(shard, given, beliefs, m, n_draws, rng):
+    """p(claims on object m | π) for π drawn from the model, with u and ξ at exp E ln (which sum to less than one)."""
+    start, stop = shard.first_candidate[m], shard.first_candidate[m + 1]
+    log_z = np.append(shard.log_truth[start:stop], shard.log_unclaimed[m])
+    size = len(log_z) if log_z[-1] > -np.inf or stop - start == len(log_z) else len(log_z) - 1
+    log_z = log_z[:size]
+    label = shard.label[start:stop] if beliefs.n_labels > 1 else np.zeros(size, np.int64)
+    joint = np.exp(log_z) * beliefs.share[:, label]
+    drawn = rng.choice(joint.size, size=n_draws, p=joint.ravel() / joint.sum())
+    kind, truth = np.unravel_index(drawn, joint.shape)
+    likelihood = np.full(n_draws, joint.sum())
+    here = slice(shard.first_claim[m], shard.first_claim[m + 1])
+    said, group_of = shard.claim_candidate[here] - start, given.group[shard.claim_source[here]]
+    for d in range(beliefs.n_kinds):
+        of_kind = np.flatnonzero(kind == d)
+        for g in np.unique(group_of):
+            u, x = expected_log(given.reliability[g, d]), np.full(size, -np.log(size))
+            if beliefs.n_labels > 1:
+                x = expected_log(given.habit[g, d])[label]
+            weight = np.exp(np.append(u[0] + x, u[1]))  # an opinion by habit, or the truth
+            which = rng.choice(size + 1, size=len(of_kind), p=weight / weight.sum())
+            opinion = np.where(which == size, truth[of_kind], which)
+            a = np.where(np.arange(size) == opinion[:, None], beliefs.true_count, beliefs.false_count)
+            pi = rng.gamma(a)
+            pi /= pi.sum(axis=1, keepdims=True)
+            likelihood[of_kind] *= weight.sum() * np.prod(pi[:, said[group_of == g]], axis=1)
+    return likelihood
+
+
+def test_partitions_have_the_probability_of_their_seating_and_these_add_up_to_one():
+    def partitions(n):
+        if n == 0:
+            yield []
+        else:
+            for rest in partitions(n - 1):
+                yield from ([*rest, g] for g in range(max(rest, default=-1) + 2))
+
+    for concentration in (0.1, 1.0, 7.0, 1e9):
+        beliefs = replace(random_beliefs(0, 1), concentration=concentration)
+        found = [log_partition(np.bincount(group), beliefs) for group in partitions(6)]
+        expected = [oracle.log_seating(group, concentration) for group in partitions(6)]
+        assert len(found) == 203  # Bell's number
+        close(found, expected, 1e-12)
+        assert np.exp(found).sum() == pytest.approx(1.0)
+
+
+def test_relocation_gains_what_it_says_and_kernels_move_alike():
+    moves = 0
+    for seed in range(120):
+        claims, shard, given, beliefs = table(seed)
+        if claims.n_candidates == claims.n_objects and np.all(np.isneginf(shard.log_unclaimed)):
+            continue  # where only one value is possible claims say nothing: every group of a size is as good
+        order = np.random.default_rng(seed).permutation(claims.n_sources)
+        before = bound_of(shard, given, beliefs)
+        found = {
+            engine: choose(engine).relocate(claims, shard, given, beliefs, order) for engine in TOLERANCE
+        }
+        for engine, (grouping, moved, gain) in found.items():
+            assert gain >= 0
+            assert bound_of(shard, grouping, beliefs) - before == pytest.approx(gain, abs=1e-6), (
+                seed,
+                engine,
+            )
+            assert np.sum(grouping.group != given.group) <= moved
+        (one, moved, gain), (other, other_moved, other_gain) = found.values()
+        assert canonical(one.group) == canonical(other.group), seed
+        assert moved == other_moved
+        assert gain == pytest.approx(other_gain, abs=1e-6)
+        occupied = one.size > 0
+        assert np.array_equal(occupied, other.size > 0)
+        close(other.reliability[occupied], one.reliability[occupied], FIXED)
+        close(other.habit[occupied], one.habit[occupied], FIXED)
+        moves += moved
+    assert moves > 100
+
+
+def test_relocation_of_a_crowd_gains_what_it_says():
+    for seed in range(12):
+        claims, shard, given, beliefs = table(seed, crowded=True)
+        order = np.random.default_rng(seed).permutation(claims.n_sources)
+        grouping, moved, gain = choose("numba").relocate(claims, shard, given, beliefs, order)
+        assert moved > 0
+        rise = bound_of(shard, grouping, beliefs) - bound_of(shard, given, beliefs)
+        assert rise == pytest.approx(gain, rel=1e-7)
+        assert np.all(grouping.group >= 0)
+        assert grouping.size.sum() == claims.n_sources
+
+
+def test_relocation_leaves_what_it_was_given_alone():
+    claims, shard, given, beliefs = table(1)
+    kept = [part.copy() for part in vars(given).values()]
+    for engine in TOLERANCE:
+        choose(engine).relocate(claims, shard, given, beliefs, np.arange(claims.n_sources))
+        for part, copy in zip(vars(given).values(), kept, strict=True):
+            assert np.array_equal(part, copy)
+
+
+def test_a_source_that_relocates_alone_is_where_the_bound_is_highest():
+    """One source, all partitions of it enumerated by hand: no group has a higher bound than the one chosen."""
+    for seed in range(40):
+        claims, shard, given, beliefs = table(seed)
+        n = seed % claims.n_sources
+        grouping, _, _ = choose("numba").relocate(claims, shard, given, beliefs, np.array([n]))
+        best = bound_of(shard, grouping, beliefs)
+        for g in np.unique(given.group):
+            group = given.group.copy()
+            group[n] = g
+            left = np.bincount(group, minlength=len(given.reliability)) == 0
+            other = Grouping(
+                group,
+                np.where(left[:, None, None], beliefs.reliability, given.reliability),
+                np.where(left[:, None, None], beliefs.habit_prior, given.habit),
+            )
+            shares_an_object = np.isin(
+                claims.claim_object()[claims.claim_source == n],
+                claims.claim_object()[(given.group[claims.claim_source] == g) & (claims.claim_source != n)],
+            ).any()
+            if shares_an_object or g == given.group[n]:
+                assert bound_of(shard, other, beliefs) <= best + 1e-8, (seed, g)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("concentration", [None, 3.0])
+def test_sweeps_that_learn_never_lower_the_bound(counts, concentration):
+    for seed in range(100):
+        claims, shard, given, beliefs = table(seed)
+        if concentration is not None:
+            beliefs = replace(beliefs, concentration=concentration)
+        path = []
+        for engine in TOLERANCE:
+            search = search_of(claims, shard, beliefs.n_labels, engine, concentration)
+            story = search._evaluate(given, beliefs)
+            for _ in range(6):
+                path.append(story.bound)
+                story = search.converge(story, counts=counts, sweeps=1)
+            path.append(story.bound)
+            assert np.all(np.diff(path) >= -1e-9 * np.maximum(1, np.abs(path[1:]))), (seed, engine, path)
+            if concentration is not None:
+                assert story.beliefs.concentration == concentration
+            if not counts:
+                assert story.beliefs.true_count == beliefs.true_count
+            ends = path
+            path = []
+        assert np.all(np.isfinite(ends))
+
+
+def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
+    """Nudge every belief of a converged story: the bound, its priors included, does not rise."""
+    for seed in range(0, 30, 2):
+        claims, shard, given, beliefs = table(seed)
+        search = search_of(claims, shard, beliefs.n_labels, max_sweeps=3000, tolerance=1e-13)
+        story = search.converge(search._evaluate(given, beliefs))
+        found = story.beliefs
+        slack = 1e-6 * max(1.0, abs(story.bound))
+        for factor in (0.97, 1.03):
+            nudged = [
+                replace(found, reliability=found.reliability * [1.0, factor]),
+                replace(found, reliability=found.reliability * [factor, 1.0]),
+                replace(found, concentration=found.concentration * factor),
+                replace(found, true_count=found.true_count * factor),
+                replace(found, false_count=found.false_count * factor),
+                replace(found, habit=np.clip(found.habit * factor, 0.3, 400.0)),
+            ]
+            share = found.share.copy()
+            share[0, 0] *= factor
+            nudged.append(replace(found, share=share / share.sum()))
+            for i, other in enumerate(nudged):
+                if other.true_count < 1.2 * other.false_count:
+                    continue  # the opinion must stand out
+                if other.reliability[0, 1] < other.reliability[0, 0]:
+                    continue  # reliable and unreliable must not change places
+                assert search._evaluate(story.grouping, other).bound <= story.bound + slack, (seed, factor, i)
