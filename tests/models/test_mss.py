@@ -70,10 +70,7 @@ def test_known_truths_help_where_the_majority_is_wrong():
     known = dict(list(truth.items())[:100])
     rest = {name: value for name, value in truth.items() if name not in known}
     without, informed = (
-        {
-            name: MSS(inference=name).fit(claims, known=given).score(truth=rest).accuracy
-            for name in INFERENCES
-        }
+        {name: MSS(inference=name).fit(claims, known=given).score(truth=rest).accuracy for name in INFERENCES}
         for given in (None, known)
     )
     assert informed["structured"] > without["structured"] + 0.3
@@ -162,7 +159,9 @@ def test_the_groups_kept_are_those_of_the_bound(inference):
 
 @pytest.mark.parametrize("inference", INFERENCES)
 def test_intervals_of_sources_are_those_of_their_mixture(inference):
-    fit = MSS(inference=inference, n_starts=1).fit(read_claims(planted("six-groups", n_objects=30, seed=2).claims))
+    fit = MSS(inference=inference, n_starts=1).fit(
+        read_claims(planted("six-groups", n_objects=30, seed=2).claims)
+    )
     found, rng = fit.groups_found, np.random.default_rng(0)
     for n in range(0, fit.claims.n_sources, 7):
         slot = rng.choice(found.membership.shape[1], size=20_000, p=found.membership[n])

@@ -43,7 +43,7 @@ def demo(
         f"\nMajority vote is right on {voted.accuracy:.0%} of the countries, mss on {score.accuracy:.0%}."
     )
     if score.accuracy <= voted.accuracy:
-        screen.say("Here the groups were missed; more starts would help: consilience fit --set n_starts=40.")
+        screen.say("Here the groups were missed; more starts may help: consilience fit --set n_starts=10.")
     truth = dict(zip(made.truth["object"].to_pylist(), made.truth["value"].to_pylist(), strict=True))
     for row in against_majority(fit).to_pylist():
         if row["value"] == truth[row["object"]]:

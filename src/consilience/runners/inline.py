@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -44,7 +44,11 @@ class Inline:
             return [work(item) for item in items]
         pool = ThreadPoolExecutor(self._threads())
         try:
-            return list(pool.map(work, items))
+            futures = [pool.submit(work, item) for item in items]
+            # Not in order: what goes wrong with one item is told at once, however long the others take.
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            failed = [future for future in done if future.exception()]
+            return [future.result() for future in failed or futures]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -29,9 +29,9 @@ STANDING_OUT = 1.2
 """η is at least this many times θ."""
 HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
-ALONE = 50.0
-"""κ is expected at this many times the number of sources: about one source in fifty is taken to have a mate before
-its claims are seen, so that it stands alone unless they say otherwise."""
+ALONE = 5.0
+"""κ is expected at this many times the number of sources: about one source in five is taken to have a mate before its
+claims are seen, so that it stands alone unless they say otherwise."""
 
 
 def start_beliefs(
@@ -96,7 +96,7 @@ def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
     log_eta = np.log((eta * slopes[0] + shape_true - 1) / (slopes[1] + rate_true) / eta)
     log_theta = np.log((theta * slopes[2] + shape_false - 1) / (slopes[3] + rate_false) / theta)
     room, closing = np.log(eta / (STANDING_OUT * theta)), log_theta - log_eta
-    if stride * closing > room:
+    if closing > 0 and stride * closing > room:
         stride = min(1.0, max(room, 0.0) / closing)
     return replace(
         beliefs,

@@ -49,8 +49,10 @@ COUNTS = {
 (docs/theory/model.md); mean-field cannot use that and collapses, so it gets counts from the paper's grid."""
 RELIABILITY, CONCENTRATION = (1.0, 2.0), 5.0
 """b and κ of structured and mean-field inference, where none are given."""
-CLOSE, DIFFERENT = 0.05, 0.02
-"""Two stories are close within this many nats a candidate, and different beyond this share of the objects."""
+CLOSE, DIFFERENT = 0.005, 0.02
+"""Two stories are close within this share of the bound, and different beyond this share of the objects."""
+MOVES = 2**31
+"""Where the larger moves' randomness begins: apart from that of any start, however many there are."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -188,7 +190,7 @@ class MSS:
             raise
         (best, path), others = grown[0], grown[1:]
         moving = path_of("larger moves")
-        story = replace(search, told=moving.told).move(best, np.random.default_rng([seed, self.n_starts]))
+        story = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
         path.records.extend(moving.records)
         stories = [story, *(each for each, _ in others)]
         sweeps = [len(path.records), *(len(each.records) for _, each in others)]
@@ -281,10 +283,9 @@ class MSS:
                     f"decides {1 - agreement:.0%} of the objects otherwise. A better answer may exist: raise n_starts."
                 )
         for start in starts[1:]:
-            # Per object the two stories differ by less than what one careful claim says.
             if self.inference == "partition" and 1 - start["agreement"] > DIFFERENT:
                 behind = starts[0]["bound"] - start["bound"]
-                if behind < CLOSE * len(found.truths[0]):
+                if behind < max(10.0, CLOSE * abs(starts[0]["bound"])):
                     yield (
                         f"Another story explains the claims nearly as well ({behind:,.0f} nats less) and decides "
                         f"{1 - start['agreement']:.0%} of the objects otherwise: check some of them by hand, and give "
@@ -380,7 +381,9 @@ def _check(model: MSS) -> None:
     if model.inference == "partition":
         for setting in ("true_count", "false_count", "reliability", "select"):
             if getattr(model, setting) is not None:
-                expected = "None: partition inference learns it; use inference='structured' to set it"
+                expected = (
+                    "None: partition inference learns all settings; use inference='structured' to set it"
+                )
                 raise SettingsError(setting, expected, getattr(model, setting))
         return
     prior = model._prior()

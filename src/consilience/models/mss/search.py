@@ -1,8 +1,8 @@
 """The search for groups: starts, relocations and larger moves, each judged by the bound.
 
 A *story* is a grouping of the sources with everything that follows from it. Sweeps make a story better without moving
-anybody; relocations move one source at a time; a larger move dissolves groups, forgets what was believed of everybody
-and lets the story grow anew. A move that does not raise the bound is taken back.
+anybody; relocations move one source at a time; a larger move merges two groups or takes one apart, and lets the story
+grow from there. A move that does not raise the bound is taken back.
 """
 
 from __future__ import annotations
@@ -319,11 +319,15 @@ def as_partition(story: Story) -> Partition:
     number[order] = np.arange(len(order))
     group, membership = number[grouping.group][:, None], np.ones((len(grouping.group), 1))
     beyond = np.cumsum(size[order][::-1])[::-1] - size[order]
+    # In general: what was seen on objects of every kind, and the prior of a kind by its share.
+    beliefs = story.beliefs
+    seen = (grouping.reliability - beliefs.reliability).sum(axis=1)
+    in_general = np.maximum(beliefs.share.sum(axis=1) @ beliefs.reliability + seen, 1e-9)
     return Partition(
         group=group,
         membership=membership,
-        group_reliability=grouping.reliability[order].sum(axis=1),
-        sticks=np.column_stack([1.0 + size[order], story.beliefs.concentration + beyond]),
+        group_reliability=in_general[order],
+        sticks=np.column_stack([1.0 + size[order], beliefs.concentration + beyond]),
         kind_reliability=grouping.reliability[order],
         habit=grouping.habit[order],
     )
