@@ -51,6 +51,8 @@ RELIABILITY, CONCENTRATION = (1.0, 2.0), 5.0
 """b and κ of structured and mean-field inference, where none are given."""
 CLOSE, DIFFERENT = 0.005, 0.02
 """Two stories are close within this share of the bound, and different beyond this share of the objects."""
+DOUBT = 25.0
+"""Nats within which they are close in any case: what the bound leaves out differs from story to story."""
 MOVES = 2**31
 """Where the larger moves' randomness begins: apart from that of any start, however many there are."""
 NEGLIGIBLE = 1e-4
@@ -285,7 +287,7 @@ class MSS:
         for start in starts[1:]:
             if self.inference == "partition" and 1 - start["agreement"] > DIFFERENT:
                 behind = starts[0]["bound"] - start["bound"]
-                if behind < max(10.0, CLOSE * abs(starts[0]["bound"])):
+                if behind < max(DOUBT, CLOSE * abs(starts[0]["bound"])):
                     yield (
                         f"Another story explains the claims nearly as well ({behind:,.0f} nats less) and decides "
                         f"{1 - start['agreement']:.0%} of the objects otherwise: check some of them by hand, and give "
