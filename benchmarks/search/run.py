@@ -38,7 +38,9 @@ KAPPAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 1e-1, 1e1, 1e3, 1e5, 1e10, 1e30)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="+", choices=sorted(PARTS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--only", nargs="+", help="data sets or cases, where not all are wanted")
@@ -77,9 +79,12 @@ def bloc(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
             made = synthetic.bloc(n_objects=n_objects, seed=seed)
             claims = cs.read_claims(made.claims)
             fit, seconds = timed(lambda claims=claims, seed=seed: cs.MSS().fit(claims, seed=seed))
-            right = np.asarray(made.claims["value"]) == np.asarray(made.truth["value"])[
-                np.searchsorted(np.asarray(made.truth["object"]), np.asarray(made.claims["object"]))
-            ]
+            right = (
+                np.asarray(made.claims["value"])
+                == np.asarray(made.truth["value"])[
+                    np.searchsorted(np.asarray(made.truth["object"]), np.asarray(made.claims["object"]))
+                ]
+            )
             source = np.searchsorted(np.asarray(claims.sources), np.asarray(made.claims["source"]))
             true_accuracy = np.bincount(source, right) / np.bincount(source)
             yield {
@@ -127,12 +132,17 @@ def ablation(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any
             continue
         for seed in seeds[:1]:
             for label, fit in variants(claims, seed):
-                yield {"data": name, "seed": seed, "variant": label, "accuracy": accuracy_of(fit(), claims, gold)}
+                yield {
+                    "data": name,
+                    "seed": seed,
+                    "variant": label,
+                    "accuracy": accuracy_of(fit(), claims, gold),
+                }
 
 
 def variants(claims: cs.Claims, seed: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What is compared, as functions that give the truth's probabilities."""
-    counts = [((eta0, eta1), (eta0, 1.0)) for eta0 in (1.0, ) for eta1 in (2.0, 5.0, 10.0)]
+    counts = [((eta0, eta1), (eta0, 1.0)) for eta0 in (1.0,) for eta1 in (2.0, 5.0, 10.0)]
 
     def best_of_grid(inference: str) -> Any:
         fits = [
@@ -148,10 +158,14 @@ def variants(claims: cs.Claims, seed: int) -> Iterator[tuple[str, Callable[[], A
         return search.story_from(j, rng, counts=counts).truth
 
     for inference in ("mean-field", "structured"):
-        yield f"{inference}, paper's grid (12 of its settings), random start", lambda i=inference: best_of_grid(i)
-    yield "structured, fixed counts below one, 3 random starts", lambda: cs.MSS(
-        inference="structured", n_starts=3
-    ).fit(claims, seed=seed).truth
+        yield (
+            f"{inference}, paper's grid (12 of its settings), random start",
+            lambda i=inference: best_of_grid(i),
+        )
+    yield (
+        "structured, fixed counts below one, 3 random starts",
+        lambda: cs.MSS(inference="structured", n_starts=3).fit(claims, seed=seed).truth,
+    )
     yield "partition, counts fixed, random start", lambda: story(2, counts=False)
     yield "partition, counts fixed, start by agreement", lambda: story(1, counts=False)
     yield "partition, learned, random start", lambda: story(2, counts=True)
@@ -164,7 +178,9 @@ def times(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
     """Whole fits against one structured sweep with 30 groups, the same claims, the same run."""
     for name, claims, _ in data_sets(only or ["book", "flight", "llm_mmlu_pro_a"]):
         model = cs.MSS(inference="structured", max_sweeps=1)
-        log_truth = -np.log(np.repeat(np.diff(claims.first_candidate), np.diff(claims.first_candidate)).astype(float))
+        log_truth = -np.log(
+            np.repeat(np.diff(claims.first_candidate), np.diff(claims.first_candidate)).astype(float)
+        )
         start = random_start(claims, model._prior(), 30, np.random.default_rng(0), tail=False)
         (shard,) = claims.shards(1, log_truth)
         numba_.structured(shard, start, model._prior())
@@ -204,7 +220,17 @@ def search_of(claims: cs.Claims) -> Bench:
     log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, None)
     whole = as_one_shard(claims, log_truth, label, log_unclaimed)
     return Bench(
-        claims, [whole], whole, structural_order(claims), n_labels, numba_, Inline(1, 1), None, 300, 1e-5, lambda _: None
+        claims,
+        [whole],
+        whole,
+        structural_order(claims),
+        n_labels,
+        numba_,
+        Inline(1, 1),
+        None,
+        300,
+        1e-5,
+        lambda _: None,
     )  # type: ignore[arg-type]
 
 
@@ -213,7 +239,7 @@ def data_sets(only: list[str] | None) -> Iterator[tuple[str, cs.Claims, Path]]:
         raise SystemExit(f"No data sets in {DATA}: set CONSILIENCE_DATA.")
     names = [path.name for path in sorted(DATA.iterdir()) if (path / "claims.csv.gz").exists()]
     for name in [*names, "book/simple"]:
-        if only is None and name in LEFT_OUT or only is not None and name not in only:
+        if (only is None and name in LEFT_OUT) or (only is not None and name not in only):
             continue
         folder, _, variant = name.partition("/")
         end = f"_{variant}" if variant else ""
@@ -239,7 +265,9 @@ def adjusted_rand(a: Any, b: Any) -> float:
     """Agreement of two partitions beyond chance (Hubert and Arabie, 1985)."""
     table = np.zeros((a.max() + 1, b.max() + 1))
     np.add.at(table, (a, b), 1)
-    pairs = [np.sum(n * (n - 1) / 2) for n in (table, table.sum(axis=0), table.sum(axis=1), np.array([len(a)]))]
+    pairs = [
+        np.sum(n * (n - 1) / 2) for n in (table, table.sum(axis=0), table.sum(axis=1), np.array([len(a)]))
+    ]
     expected = pairs[1] * pairs[2] / pairs[3]
     most = (pairs[1] + pairs[2]) / 2
     return 1.0 if most == expected else float((pairs[0] - expected) / (most - expected))
@@ -252,8 +280,12 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def provenance() -> dict[str, Any]:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-    changed = subprocess.run(["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return {
         "commit": commit.stdout.strip() + ("+" if changed.stdout.strip() else ""),
         "consilience": cs.__version__, "python": platform.python_version(), "numpy": np.__version__,

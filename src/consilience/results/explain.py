@@ -94,8 +94,9 @@ class Explanation:
 def explain(fit: Fit, object_id: Any) -> Explanation:
     """Take the decision on one object apart; for an object that does not exist, name the nearest.
 
-    Contributions are those of the structured inference, where they add up to the log probabilities. Of a fit
-    by the paper's mean-field, which does not take objects apart, they show what the groups found have to say.
+    Under structured inference contributions add up to the log probabilities; under partition inference they are
+    averaged over the kinds that the object may be of. Of a fit by the paper's mean-field, which does not take
+    objects apart, they show what the groups found have to say.
     """
     claims = fit.claims
     m = find_object(claims, object_id)

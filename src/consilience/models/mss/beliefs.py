@@ -29,6 +29,8 @@ STANDING_OUT = 1.2
 """η is at least this many times θ."""
 HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
+SMALLEST_HABIT = 1 / 16
+"""Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
 ALONE = 5.0
 """κ is expected at this many times the number of sources: about one source in five is taken to have a mate before its
 claims are seen, so that it stands alone unless they say otherwise."""
@@ -43,7 +45,7 @@ def start_beliefs(
         true_count=TRUE_COUNT,
         false_count=TRUE_COUNT * (1 / fidelity - 1) / max(domain_size - 1, 1),
         reliability=RELIABILITY.copy(),
-        habit=np.full(n_kinds, HABIT),
+        habit=np.full(n_kinds, max(HABIT, n_labels * SMALLEST_HABIT)),
         share=np.full((n_kinds, n_labels), 1 / (n_kinds * n_labels)),
         concentration=ALONE * n_sources if concentration is None else concentration,
     )

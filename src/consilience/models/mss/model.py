@@ -275,7 +275,7 @@ class MSS:
     def _warnings(self, found: Found, starts: Sequence[Mapping[str, float]]) -> Iterator[str]:
         """What a user should know before trusting the answer."""
         if not found.converged:
-            yield f"Not converged after {len(found.trace)} sweeps: raise max_sweeps."
+            yield f"Not converged: {self.max_sweeps:,} sweeps were not enough. Raise max_sweeps."
         if len(starts) > 1:
             behind, agreement = starts[0]["bound"] - starts[1]["bound"], starts[1]["agreement"]
             near = max(1.0, 1e-4 * abs(starts[0]["bound"]))
@@ -326,7 +326,7 @@ def source_reliability(found: Globals, prior: Prior | Beliefs) -> Float:
     The posterior of a source's reliability is a mixture of its groups' Betas; the interval is that of the Beta with
     the mixture's mean and variance. A source in the tail is as reliable as the prior says.
     """
-    unseen = prior.reliability if isinstance(prior, Prior) else prior.reliability.sum(axis=0)
+    unseen = prior.reliability if isinstance(prior, Prior) else prior.share.sum(axis=1) @ prior.reliability
     beta = np.vstack([found.group_reliability, unseen])  # the last row serves the tail, at index n_groups
     total = beta.sum(axis=1)
     mean = beta[:, 1] / total

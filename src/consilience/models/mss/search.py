@@ -107,7 +107,9 @@ class Search:
     def move(self, story: Story, rng: np.random.Generator) -> Story:
         """Larger moves than relocations reach: merge groups that share rare values, take big groups apart."""
         for a, b in self._alike(story):
-            group = story.grouping.group
+            group, size = story.grouping.group, story.grouping.size
+            if size[a] == 0 or size[b] == 0:
+                continue  # a merge that was kept has used it up
             merged = self._regrouped(story, np.where(group == a, b, group))
             story = self._better(story, self.converge(merged, sweeps=4))
         for g in self._big(story):
