@@ -14,7 +14,7 @@ from consilience.errors import UnknownNameError
 from consilience.results.explain import find_object
 from consilience.results.tables import ids
 from consilience.results.wording import plain
-from tests.results.made_fits import capitals_fit, claims_of, fit_of, random_fit
+from tests.results.made_fits import capitals_fit, claims_of, fit_of, partition_fit, random_fit
 
 
 @given(st.integers(0, 10_000))
@@ -38,6 +38,58 @@ def test_every_claim_is_in_exactly_one_voice(seed: int, groups: bool, tail: bool
     assert sum(c.n_claims for c in why.candidates) == len(here)
     assert why.candidates[0].value == why.decision
     assert str(why)
+
+
+@pytest.mark.parametrize("domain", ["common", "claimed"])
+def test_the_voices_of_a_partition_point_to_the_decision(domain: str) -> None:
+    """Kinds of objects are averaged over, and what labels are common is not a voice: close calls may differ."""
+    fit, clear = partition_fit(domain), 0
+    for object_id in ids(fit.claims.objects).to_pylist():
+        why = fit.explain(object_id)
+        probability = np.array([c.probability for c in why.candidates])
+        nats = np.sum([voice.contributions for voice in why.voices], axis=0)
+        said = np.exp(nats - nats.max()) / np.exp(nats - nats.max()).sum()
+        assert np.all(np.abs(said - probability) < 0.2)
+        if len(probability) > 1 and probability[0] - probability[1] > 0.2:
+            assert nats.argmax() == 0
+            assert why.candidates[0].value == why.decision
+            clear += 1
+    assert clear > 40
+
+
+@pytest.mark.parametrize("domain", ["common", "claimed"])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_group_of_a_partition_is_one_voice_with_all_its_members(domain: str, known: bool) -> None:
+    fit = partition_fit(domain, known)
+    group = dict(zip(*(fit.sources[name].to_pylist() for name in ("source", "group")), strict=True))
+    for m, object_id in enumerate(ids(fit.claims.objects).to_pylist()):
+        why = fit.explain(object_id)
+        here = fit.claims.claim_source[fit.claims.first_claim[m] : fit.claims.first_claim[m + 1]]
+        spoken = sorted(member.source for voice in why.voices for member in voice.members)
+        assert spoken == [fit.claims.sources[n].as_py() for n in here]
+        assert len({voice.group for voice in why.voices}) == len(why.voices)
+        for voice in why.voices:
+            assert {group[member.source] for member in voice.members} == {voice.group}
+            assert voice.reliability is not None
+            assert 0 <= voice.reliability <= 1
+            assert len(voice.contributions) == len(why.candidates)
+        assert why.known == (known and bool(fit.known is not None and fit.known[m]))
+        assert str(why)
+
+
+def test_a_group_is_reliable_on_an_object_only_where_it_says_what_is_true() -> None:
+    """A group may be right by luck; one that is wrong was not reliable."""
+    fit, right, wrong = partition_fit(), [], []
+    for row in fit.truths.to_pylist():
+        if row["probability"] > 0.95:
+            for voice in fit.explain(row["object"]).voices:
+                said = [member.value for member in voice.members]
+                if len(said) > 2 and len(set(said)) == 1:
+                    (right if said[0] == row["value"] else wrong).append(voice.reliability)
+    assert len(right) > 10
+    assert len(wrong) > 10
+    assert np.mean(right) > 0.6
+    assert max(wrong) < 0.1
 
 
 def test_copiers_count_as_one_voice_and_the_sentence_says_so() -> None:

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 import consilience
 from consilience.errors import InputError, ResultFormatError
+from consilience.kernels.state import Beliefs, Partition
 from consilience.results import manifest
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
 from consilience.results.storage import check_target, load, save
 from consilience.results.tables import ids, sources_table, truths_table
-from tests.results.made_fits import capitals_fit, claims_of, fit_of, random_fit
+from tests.results.made_fits import capitals_fit, claims_of, fit_of, partition_fit, random_fit
 
 
 def assert_same(one: Fit, other: Fit) -> None:
@@ -52,6 +53,28 @@ def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, groups: bool) -> No
     assert_same(fit, back)
     assert sources_table(back).equals(sources_table(fit))
     assert str(back.explain("o01")) == str(fit.explain("o01"))
+
+
+@pytest.mark.parametrize("domain", ["common", "claimed"])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_partition_comes_back_and_explains_itself_as_before(
+    tmp_path: Path, domain: str, known: bool
+) -> None:
+    fit = partition_fit(domain, known)
+    fit.save(tmp_path / "out")
+    back = load(tmp_path / "out")
+    assert_same(fit, back)
+    for part in ("groups_found", "prior"):
+        assert type(getattr(back, part)) is type(getattr(fit, part))
+    assert isinstance(back.groups_found, Partition)
+    assert isinstance(back.prior, Beliefs)
+    assert isinstance(back.prior.concentration, float)
+    assert groups_table(back.groups_found, back.prior).equals(groups_table(fit.groups_found, fit.prior))
+    assert (back.n_groups, back.bound) == (fit.n_groups, fit.bound)
+    assert back.summary() == fit.summary()
+    for object_id in ids(fit.claims.objects).to_pylist():
+        assert back.explain(object_id) == fit.explain(object_id)
+    assert str(back.explain(object_id)) == str(fit.explain(object_id))
 
 
 def test_which_truths_were_given_comes_back(tmp_path: Path) -> None:

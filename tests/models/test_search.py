@@ -1,0 +1,349 @@
+"""The search for groups: what it finds in planted tables, what it reports, and its moves one by one."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from consilience.claims.reading import read_claims
+from consilience.datasets.synthetic import planted
+from consilience.errors import SettingsError
+from consilience.models.mss.model import MSS, Found
+from consilience.models.mss.search import LOYAL, as_partition
+from consilience.models.mss.starts import agreement_cuts
+from consilience.models.vote import Vote
+from consilience.runners.inline import Inline
+from tests.searching import adjusted_rand, groups_of, planted_groups, search_of
+
+OTHER_STORY = "Another story explains the claims nearly as well"
+
+
+def triples_of(table):
+    return list(zip(*(table[name].to_pylist() for name in ("source", "object", "value")), strict=True))
+
+
+@pytest.fixture(scope="module")
+def six_groups():
+    data = planted("six-groups", n_objects=120, seed=0)
+    return data, read_claims(data.claims)
+
+
+@pytest.mark.parametrize("case", ["copied-leader", "six-groups", "malicious-bloc", "good-leader"])
+def test_planted_copiers_are_found(case):
+    data = planted(case, n_objects=600, seed=0)
+    claims = read_claims(data.claims)
+    fit = MSS().fit(claims)
+    assert adjusted_rand(planted_groups(data, claims), groups_of(fit)) >= 0.95
+    accuracy = fit.score(truth=data.truth).accuracy
+    assert accuracy > 0.88
+    assert accuracy > Vote().fit(claims).score(truth=data.truth).accuracy + 0.1
+
+
+@pytest.mark.parametrize("case", ["independent", "guessers"])
+def test_independent_sources_stay_alone(case):
+    data = planted(case, n_objects=200, seed=0)
+    claims = read_claims(data.claims)
+    fit = MSS().fit(claims)
+    assert fit.n_groups == claims.n_sources
+    assert fit.score(truth=data.truth).accuracy >= Vote().fit(claims).score(truth=data.truth).accuracy - 0.01
+    assert len(fit.dependence()) == 0
+
+
+def test_sources_with_very_few_claims_stay_alone(six_groups):
+    """What a newcomer says once, a copier may have said too: that is no evidence of copying."""
+    data, _ = six_groups
+    rng = np.random.default_rng(0)
+    truth = list(zip(data.truth["object"].to_pylist(), data.truth["value"].to_pylist(), strict=True))
+    labels = sorted({value for _, value in truth})
+    newcomers = []
+    for i, m in enumerate(rng.choice(len(truth), size=30, replace=False)):
+        object_, value = truth[m]
+        newcomers.append((f"new{i:02}", object_, value if rng.random() < 0.7 else rng.choice(labels)))
+    claims = read_claims(triples_of(data.claims) + newcomers)
+    fit = MSS().fit(claims)
+    size = np.bincount(groups_of(fit))
+    is_new = np.array([name.as_py().startswith("new") for name in claims.sources])
+    assert np.all(size[groups_of(fit)[is_new]] == 1)
+    b = np.array(fit.learned["reliability"]).sum(axis=0)
+    assert np.all(np.abs(fit.source_reliability[is_new, 0] - b[1] / b.sum()) < 0.25)
+    old = groups_of(fit)[~is_new]
+    assert adjusted_rand(planted_groups(data, read_claims(data.claims)), old) >= 0.95
+
+
+@pytest.mark.parametrize("n_starts", [1, 2, 4])
+def test_every_start_is_reported_the_best_first(six_groups, n_starts):
+    _, claims = six_groups
+    fit = MSS(n_starts=n_starts).fit(claims, seed=1)
+    bounds = [start["bound"] for start in fit.starts]
+    assert len(bounds) == n_starts
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] == fit.bound == fit.trace[-1]["bound"]
+    assert fit.starts[0]["agreement"] == 1.0
+    assert all(0 <= start["agreement"] <= 1 and start["sweeps"] > 0 for start in fit.starts)
+
+
+def test_the_trace_rises_and_its_terms_add_up(six_groups):
+    _, claims = six_groups
+    trace = MSS().fit(claims).trace
+    assert np.all(np.diff([record["bound"] for record in trace]) >= 0)
+    for record in trace:
+        assert record["bound"] == pytest.approx(
+            sum(record[name] for name in ("objects", "groups", "partition", "beliefs"))
+        )
+
+
+@pytest.mark.parametrize("domain", ["common", "claimed"])
+def test_what_a_fit_keeps_gives_its_bound_and_its_truths(six_groups, domain):
+    """From the partition and the beliefs alone, as they are stored, the last record of the trace follows."""
+    data, _ = six_groups
+    claims = read_claims(data.claims, domain=domain)
+    fit = MSS(n_starts=2).fit(claims)
+    search = search_of(claims)
+    story = search._evaluate(fit.groups_found.grouping(), fit.prior)
+    assert story.bound == pytest.approx(fit.bound, rel=1e-9)
+    assert np.allclose(story.truth, fit.truth, atol=1e-9)
+    assert np.array_equal(as_partition(story).group, fit.groups_found.group)
+    size = fit.groups_found.grouping().size
+    assert np.all(np.diff(size) <= 0)
+    assert size.min() >= 1
+
+
+def test_progress_names_the_starts_and_the_larger_moves(six_groups):
+    told = []
+    fit = MSS(n_starts=2).fit(six_groups[1], progress=lambda *what: told.append(what))
+    assert {stage for stage, _, _ in told} == {"start 1/2", "start 2/2", "larger moves"}
+    for stage in ("start 1/2", "start 2/2", "larger moves"):
+        sweeps = [sweep for s, sweep, _ in told if s == stage]
+        assert sweeps == list(range(1, len(sweeps) + 1))
+    assert fit.bound in [bound for _, _, bound in told]
+
+
+def test_any_number_of_threads_gives_the_same_bits(six_groups):
+    _, claims = six_groups
+    runners = (Inline(1, 1), Inline(1, 2), Inline(2, 2), Inline(7, 3))
+    fits = [MSS().fit(claims, seed=5, runner=runner) for runner in runners]
+    for other in fits[1:]:
+        for name in ("truth", "decision", "source_reliability"):
+            assert getattr(fits[0], name).tobytes() == getattr(other, name).tobytes()
+        assert groups_of(fits[0]).tobytes() == groups_of(other).tobytes()
+        assert fits[0].trace == other.trace
+        assert fits[0].starts == other.starts
+        assert fits[0].learned == other.learned
+
+
+def test_the_seed_decides_what_is_random_and_nothing_else_does(six_groups):
+    """Random starts differ between seeds; the same seed tells the same, sweep by sweep."""
+    told = {}
+    for run, seed in (("first", 1), ("again", np.int64(1)), ("other", 2)):
+        heard = told.setdefault(run, [])
+        MSS(n_starts=3).fit(
+            six_groups[1],
+            seed=seed,
+            runner=Inline(1, 1),
+            progress=lambda *what, heard=heard: heard.append(what),
+        )
+    assert told["first"] == told["again"]
+    at_random = {
+        run: next(bound for stage, _, bound in heard if stage == "start 3/3") for run, heard in told.items()
+    }
+    assert at_random["first"] != at_random["other"]
+
+
+def test_a_concentration_that_is_given_is_kept(six_groups):
+    _, claims = six_groups
+    fixed = {kappa: MSS(concentration=kappa).fit(claims) for kappa in (0.5, 3.0, 1e6)}
+    for kappa, fit in fixed.items():
+        assert fit.learned["concentration"] == fit.prior.concentration == kappa
+    assert fixed[0.5].n_groups <= fixed[3.0].n_groups <= fixed[1e6].n_groups
+    learned = MSS().fit(claims).learned["concentration"]
+    assert learned > 0
+    assert learned not in fixed
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("true_count", (0.1, 10.0)),
+        ("false_count", (0.1, 0.5)),
+        ("reliability", (1.0, 2.0)),
+        ("select", "grid"),
+    ],
+)
+def test_settings_that_are_learned_are_refused(setting, value):
+    with pytest.raises(SettingsError, match=f"'{setting}' must be None: partition inference learns") as error:
+        MSS(**{setting: value})
+    assert "use inference='structured' to set it" in str(error.value)
+    assert MSS(inference="structured", **{setting: value})
+
+
+@pytest.mark.parametrize("runner", [Inline(1, 1), Inline(1, 2)])
+def test_an_interrupt_ends_the_fit_and_its_threads(six_groups, runner):
+    before, told = set(threading.enumerate()), []
+
+    def interrupt(*what):
+        told.append(what)
+        if len(told) == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        MSS(n_starts=4).fit(six_groups[1], runner=runner, progress=interrupt)
+    deadline = time.monotonic() + 10
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not set(threading.enumerate()) - before
+    assert len(told) < 20 + 10  # the others end with their next sweep
+
+
+def test_a_wrong_answer_on_few_objects_is_not_given_silently():
+    """There independent sources can pass for one loose group, and the copiers for the truth."""
+    for seed in range(5):
+        data = planted("copied-leader", n_objects=100, seed=seed)
+        fit = MSS().fit(read_claims(data.claims))
+        right = fit.score(truth=data.truth).accuracy > 0.8
+        assert right or any(OTHER_STORY in warning for warning in fit.warnings)
+
+
+@pytest.mark.parametrize(
+    ("behind", "agreement", "said"),
+    [(3.0, 0.5, True), (3.0, 0.999, False), (100.0, 0.5, False), (0.0, 0.9, True)],
+)
+def test_another_story_is_said_where_it_is_close_and_different(six_groups, behind, agreement, said):
+    model, fit = MSS(), MSS(n_starts=1).fit(six_groups[1])
+    found = Found([fit.truth], [], fit.groups_found, fit.prior, fit.trace, True)
+    best = {"bound": -1000.0, "sweeps": 9, "agreement": 1.0}
+    agreeing = {"bound": -1000.5, "sweeps": 9, "agreement": 1.0}
+    other = {"bound": -1000.0 - behind, "sweeps": 9, "agreement": agreement}
+    warnings = list(model._warnings(found, [best, agreeing, other]))
+    assert [OTHER_STORY in warning for warning in warnings] == [True] * said
+
+
+def test_known_truths_decide_between_stories():
+    data = planted("copied-leader", n_objects=200, seed=0)
+    truth = dict(zip(data.truth["object"].to_pylist(), data.truth["value"].to_pylist(), strict=True))
+    known = dict(list(truth.items())[:60])
+    rest = {name: value for name, value in truth.items() if name not in known}
+    fit = MSS().fit(read_claims(data.claims), known=known)
+    assert fit.score(truth=rest).accuracy > 0.85
+    assert not fit.warnings
+
+
+def test_agreement_finds_planted_copiers(six_groups):
+    data, claims = six_groups
+    truth = planted_groups(data, claims)
+    cuts = list(agreement_cuts(claims))
+    assert max(adjusted_rand(truth, cut) for cut in cuts) >= 0.95
+    assert all(len(cut) == claims.n_sources for cut in cuts)
+    sizes = [len(set(cut.tolist())) for cut in cuts]
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_agreement_does_not_depend_on_names():
+    """Also not where several sources are equally near: ties must not be broken by the alphabet."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        triples = [
+            (f"s{n}", f"o{m}", f"v{rng.integers(3)}")
+            for n in range(9)
+            for m in range(8)
+            if rng.random() < 0.6
+        ]
+        names = [sorted({triple[column] for triple in triples}) for column in range(3)]
+        new = [dict(zip(old, rng.permutation(old).tolist(), strict=True)) for old in names]
+        before, after = read_claims(triples), read_claims([tuple(map(dict.get, new, t)) for t in triples])
+        renamed = [new[0][name.as_py()] for name in before.sources]
+        place = [after.sources.to_pylist().index(name) for name in renamed]
+        cuts, others = list(agreement_cuts(before)), list(agreement_cuts(after))
+        assert len(cuts) == len(others)
+        for cut, other in zip(cuts, others, strict=True):
+            assert adjusted_rand(cut, other[place]) == 1.0
+
+
+def test_agreement_has_nothing_to_say_of_two_sources_or_far_too_many(monkeypatch, six_groups):
+    assert not list(agreement_cuts(read_claims([("a", "x", "1"), ("b", "x", "1")])))
+    monkeypatch.setattr("consilience.models.mss.starts.MOST_SOURCES", 10)
+    assert not list(agreement_cuts(six_groups[1]))
+    fit = MSS(n_starts=2).fit(six_groups[1])  # then the second start is a random one
+    assert len(fit.starts) == 2
+
+
+def test_agreement_leaves_out_objects_that_too_many_claim(monkeypatch):
+    rows = [(f"s{n:02}", "everybody's", f"v{n % 2}") for n in range(40)]
+    rows += [(f"s{n:02}", f"o{m}", f"{n // 10}-{m % 7}") for n in range(40) for m in range(20) if (n + m) % 4]
+    claims = read_claims(rows)
+    groups = np.array([int(name.as_py()[1:]) // 10 for name in claims.sources])
+    monkeypatch.setattr("consilience.models.mss.starts.MOST_PAIRS", 20 * 30 * 29)
+    assert max(adjusted_rand(groups, cut) for cut in agreement_cuts(claims)) == 1.0
+
+
+def test_a_group_that_was_cut_in_two_is_merged(six_groups):
+    data, claims = six_groups
+    search, truth = search_of(claims), planted_groups(data, claims)
+    whole = search.converge(search._fresh(truth, LOYAL))
+    bloc = np.flatnonzero(truth == np.bincount(truth).argmax())
+    cut = truth.copy()
+    cut[bloc[::2]] = truth.max() + 1
+    apart = search.converge(search._fresh(cut, LOYAL))
+    assert apart.bound < whole.bound
+    halves = {int(apart.grouping.group[bloc[0]]), int(apart.grouping.group[bloc[1]])}
+    assert set(next(search._alike(apart))) == halves  # they share the most rare values
+    moved = search.move(apart, np.random.default_rng(0))
+    assert adjusted_rand(truth, moved.grouping.group) == 1.0
+    assert moved.bound >= whole.bound
+
+
+def test_groups_that_were_thrown_together_are_taken_apart(six_groups):
+    data, claims = six_groups
+    search, truth = search_of(claims), planted_groups(data, claims)
+    lumped = np.where(truth == truth.max(), np.bincount(truth).argmax(), truth)
+    together = search.converge(search._fresh(lumped, LOYAL))
+    assert next(search._big(together)) == np.bincount(together.grouping.group).argmax()
+    moved = search.move(together, np.random.default_rng(0))
+    assert moved.bound > together.bound + 10
+    assert adjusted_rand(truth, moved.grouping.group) > adjusted_rand(truth, lumped)
+
+
+def test_no_move_lowers_the_bound(six_groups):
+    """From any partition: sweeps, relocations and larger moves each end at least where they began."""
+    _, claims = six_groups
+    search = search_of(claims)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        story = search._fresh(rng.integers(1 + seed * 9, size=claims.n_sources), LOYAL)
+        for step in (
+            search.converge,
+            lambda s, r=rng: search.settle(s, r),
+            lambda s, r=rng: search.move(s, r),
+        ):
+            after = step(story)
+            assert after.bound >= story.bound
+            story = after
+
+
+def test_pairs_to_merge_come_from_shared_rare_values_alone():
+    """Groups that never share a value which few others claim are not compared, however often they agree."""
+    rows = [(f"crowd{n}", f"o{m}", "common") for n in range(9) for m in range(20)]
+    rows += [(f"pair{n}", f"o{m}", f"rare{m % 3}") for n in range(2) for m in range(20)]
+    rows += [(f"lone{n}", f"p{m}", f"own{n}") for n in range(2) for m in range(3)]
+    claims = read_claims(rows, domain="common")
+    names = claims.sources.to_pylist()
+    search = search_of(claims)
+    group = np.arange(claims.n_sources)
+    group[names.index("crowd1")] = group[names.index("crowd0")]  # one of the two must have several sources
+    story = search._fresh(group, LOYAL)
+    assert not list(search._alike(story))
+    group[names.index("lone1")] = group[names.index("pair0")]
+    story = search._fresh(group, LOYAL)
+    of = story.grouping.group
+    assert [set(pair) for pair in search._alike(story)] == [
+        {int(of[names.index("pair0")]), int(of[names.index("pair1")])}
+    ]
+
+
+def test_adjusted_rand_is_that_of_the_literature():
+    assert adjusted_rand([0, 0, 1, 1], [5, 5, 3, 3]) == 1.0
+    assert adjusted_rand([0, 0, 1, 1], [0, 0, 1, 2]) == pytest.approx(0.5714285714)
+    assert adjusted_rand([0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx(-0.5)
+    assert adjusted_rand([0, 1, 2], [2, 1, 0]) == 1.0

@@ -1,0 +1,75 @@
+"""What several tests need to look into the search for groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from consilience.claims.encoding import Claims, Int, Shard
+from consilience.datasets.simulated import Simulated
+from consilience.kernels.choose import choose
+from consilience.models.base import truth_prior
+from consilience.models.mss.search import Search, as_one_shard, domains
+from consilience.models.mss.starts import structural_order
+from consilience.results.fit import Fit
+from consilience.runners.inline import Inline
+
+
+def search_of(
+    claims: Claims,
+    shard: Shard | None = None,
+    n_labels: int = 1,
+    *,
+    engine: str = "numba",
+    concentration: float | None = None,
+    max_sweeps: int = 300,
+    tolerance: float = 1e-5,
+    told: Callable[[Mapping[str, float]], None] = lambda record: None,
+) -> Search:
+    """A search as MSS sets it up; a shard given takes the place of all claims with no truth known."""
+    if shard is None:
+        log_truth, label, log_unclaimed, n_labels = domains(claims, truth_prior(claims, None)[1], None)
+        shard = as_one_shard(claims, log_truth, label, log_unclaimed)
+    return Search(
+        claims=claims,
+        shards=[shard],
+        whole=shard,
+        order=structural_order(claims),
+        n_labels=n_labels,
+        kernel=choose(engine),
+        runner=Inline(1, 1),
+        concentration=concentration,
+        max_sweeps=max_sweeps,
+        tolerance=tolerance,
+        told=told,
+    )
+
+
+def planted_groups(data: Simulated, claims: Claims) -> Int:
+    """(n_sources,) the planted group of each source, in the order of the claims."""
+    table = data.groups.to_pydict()
+    group = dict(zip(table["source"], table["group"], strict=True))
+    return np.array([group[name.as_py()] for name in claims.sources])
+
+
+def groups_of(fit: Fit) -> Int:
+    """(n_sources,) the group that each source was found in."""
+    assert fit.groups_found is not None
+    found: Int = fit.groups_found.group[:, 0]
+    return found
+
+
+def adjusted_rand(one: Any, other: Any) -> float:
+    """How far two partitions agree on pairs, 0 by chance and 1 when they are the same (Hubert and Arabie, 1985)."""
+    table = np.zeros((len(set(one)), len(set(other))))
+    np.add.at(table, tuple(np.unique(each, return_inverse=True)[1] for each in (one, other)), 1)
+
+    def pairs(count: Any) -> float:
+        return float(np.sum(count * (count - 1) / 2))
+
+    both, of_one, of_other = pairs(table), pairs(table.sum(axis=1)), pairs(table.sum(axis=0))
+    by_chance = of_one * of_other / pairs(table.sum())
+    most = (of_one + of_other) / 2
+    return 1.0 if most == by_chance else (both - by_chance) / (most - by_chance)
