@@ -1,84 +1,159 @@
-"""What was planted, or is known of real data, is found again. Slow: `make recovery`."""
+"""What was planted, or is known of real data, is found again by the default, nothing set. Slow: `make recovery`.
+
+Numbers are means over data seeds 0 to 4 where nothing else is said; of real data there is one table, and five seeds of
+the fit.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from consilience.claims.reading import read_claims
+from consilience.cli.main import app
 from consilience.datasets.synthetic import bloc, planted
 from consilience.models.mss.model import MSS
+from consilience.models.mss.search import LOYAL
 from consilience.models.vote import Vote
-from tests.searching import adjusted_rand, groups_of, planted_groups
+from consilience.results.decide import decide
+from tests.searching import adjusted_rand, groups_of, planted_groups, search_of
 
 pytestmark = pytest.mark.recovery
 DATA = Path(os.environ.get("CONSILIENCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
-GROUPED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader")
-NEARLY = {"copied-leader": 0.90, "six-groups": 0.945, "malicious-bloc": 0.925, "good-leader": 0.925}
-"""What the planted groups themselves give on the worst of these tables, less 0.01 (docs/results/search.md)."""
+SEEDS = range(5)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("case", GROUPED)
-def test_planted_groups_are_found(case, seed):
-    data = planted(case, seed=seed)
-    claims = read_claims(data.claims)
-    fit = MSS().fit(claims, seed=seed)
-    assert adjusted_rand(planted_groups(data, claims), groups_of(fit)) >= 0.95
-    assert fit.score(truth=data.truth).accuracy >= NEARLY[case]
+def data_set(name, variant=""):
+    """Claims and the path of the gold truths; skips where the data are not there."""
+    folder = DATA / name
+    if not folder.exists():
+        pytest.skip(f"no data set at {folder}: set CONSILIENCE_DATA to the folder that holds it")
+    return read_claims(folder / f"claims{variant}.csv.gz"), folder / f"truth{variant}.csv"
 
 
-@pytest.mark.parametrize("seed", range(5))
+def accuracy_of(model, claims, gold, seeds):
+    return np.array([model.fit(claims, seed=seed).score(gold).accuracy for seed in seeds])
+
+
+@pytest.mark.parametrize("case", ["copied-leader", "six-groups", "malicious-bloc", "good-leader"])
+def test_planted_groups_are_found_and_cost_nothing(case):
+    found, given = [], []
+    for seed in SEEDS:
+        data = planted(case, seed=seed)
+        claims = read_claims(data.claims)
+        truth = planted_groups(data, claims)
+        fit = MSS().fit(claims, seed=seed)
+        assert adjusted_rand(truth, groups_of(fit)) >= 0.95
+        found.append(fit.score(data.truth).accuracy)
+        given.append(_accuracy_of_groups(fit, truth, data.truth))
+    assert np.mean(found) >= np.mean(given) - 0.01
+    assert np.min(np.subtract(found, given)) >= -0.02
+
+
 @pytest.mark.parametrize("case", ["independent", "guessers"])
-def test_negative_control_sources_on_their_own_lose_nothing(case, seed):
-    data = planted(case, seed=seed)
-    claims = read_claims(data.claims)
-    fit, vote = MSS().fit(claims, seed=seed), Vote().fit(claims)
-    assert fit.score(truth=data.truth).accuracy >= vote.score(truth=data.truth).accuracy - 0.002
-    assert fit.n_groups >= claims.n_sources - 2
+def test_negative_control_independent_sources_lose_nothing(case):
+    found, given, voted = [], [], []
+    for seed in SEEDS:
+        data = planted(case, seed=seed)
+        claims = read_claims(data.claims)
+        fit = MSS().fit(claims, seed=seed)
+        found.append(fit.score(data.truth).accuracy)
+        given.append(_accuracy_of_groups(fit, np.arange(claims.n_sources), data.truth))
+        voted.append(Vote().fit(claims, seed=seed).score(data.truth).accuracy)
+        assert np.bincount(groups_of(fit)).max() <= 2
+    assert np.mean(found) >= np.mean(given) - 0.01
+    assert np.mean(found) >= np.mean(voted) - 0.001
 
 
-@pytest.mark.parametrize("seed", range(2))  # half a minute each
-def test_the_bloc_is_found_although_two_copiers_share_about_one_object(seed):
-    data = bloc(seed=seed)
-    claims = read_claims(data.claims)
-    fit = MSS().fit(claims, seed=seed)
-    assert fit.score(truth=data.truth).accuracy >= 0.90
-    assert adjusted_rand(planted_groups(data, claims), groups_of(fit)) >= 0.95
+def _accuracy_of_groups(fit, group, truth):
+    """What the fit would have scored had it known the groups: everything but the search."""
+    search = search_of(fit.claims)
+    story = search.converge(search._fresh(group, LOYAL))
+    decision, _ = decide(story.truth, fit.claims.first_candidate, fit.seed)
+    return replace(fit, truth=story.truth, decision=decision).score(truth).accuracy
 
 
 @pytest.mark.parametrize(
-    ("folder", "variant", "least"),
+    ("n_objects", "least", "seeds", "n_starts"),
     [
-        ("book", "", 0.93),
-        ("book", "_simple", 0.93),
-        ("llm_mmlu_pro_a", "", 0.645),
-        pytest.param(
-            "flight",
-            "",
-            0.92,
-            marks=pytest.mark.xfail(
-                reason="dependence differs by attribute (decision 0008): 0.75", strict=True
-            ),
-        ),
+        (10_000, 0.90, range(2), 3),  # two of the five seeds: half a minute each
+        (100_000, 0.93, range(1), 1),  # one, from the start that wins: the whole default takes ten minutes
     ],
 )
-def test_real_data(folder, variant, least):
-    where = DATA / folder
-    if not where.exists():
-        pytest.skip(f"no data set at {where}: set CONSILIENCE_DATA to the folder that holds it")
-    fit = MSS().fit(read_claims(where / f"claims{variant}.csv.gz"))
-    assert fit.score(truth=where / f"truth{variant}.csv").accuracy >= least
+@pytest.mark.timeout(1800)
+def test_a_bloc_whose_members_hardly_meet(n_objects, least, seeds, n_starts):
+    accuracy, correlation = [], []
+    for seed in seeds:
+        data = bloc(n_objects=n_objects, seed=seed)
+        claims = read_claims(data.claims)
+        fit = MSS(n_starts=n_starts).fit(claims, seed=seed)
+        accuracy.append(fit.score(data.truth).accuracy)
+        table = data.groups.to_pydict()
+        true = dict(zip(table["source"], table["accuracy"], strict=True))
+        planted_accuracy = [true[name.as_py()] for name in claims.sources]
+        correlation.append(np.corrcoef(planted_accuracy, fit.source_reliability[:, 0])[0, 1])
+        assert np.bincount(groups_of(fit)).max() == pytest.approx(400, abs=20)
+    assert np.mean(accuracy) >= least
+    assert np.mean(correlation) >= 0.8
 
 
-def test_one_group_for_all_is_worse_on_book():
-    """The paper's Figure 4, at its left end: with κ near zero sources are put together that are not."""
-    where = DATA / "book"
-    if not where.exists():
-        pytest.skip(f"no data set at {where}: set CONSILIENCE_DATA to the folder that holds it")
-    claims = read_claims(where / "claims.csv.gz")
-    learned, together = (MSS(concentration=kappa).fit(claims) for kappa in (None, 1e-300))
-    gold = where / "truth.csv"
-    assert learned.score(truth=gold).accuracy >= together.score(truth=gold).accuracy + 0.03
+@pytest.mark.parametrize(
+    ("name", "variant", "least", "seeds"),
+    [
+        ("book", "", 0.93, SEEDS),
+        ("book", "_simple", 0.93, SEEDS),
+        ("llm_mmlu_pro_a", "", 0.645, range(2)),  # half a minute each, and hardly any difference
+    ],
+)
+@pytest.mark.timeout(900)
+def test_real_data(name, variant, least, seeds):
+    claims, gold = data_set(name, variant)
+    accuracy = accuracy_of(MSS(), claims, gold, seeds)
+    assert accuracy.mean() >= least, accuracy
+    assert accuracy.mean() > accuracy_of(Vote(), claims, gold, range(10)).mean() + 0.03
+
+
+@pytest.fixture(scope="module")
+def flight_accuracy():
+    claims, gold = data_set("flight")
+    return accuracy_of(MSS(), claims, gold, range(1)).mean()  # one seed: half a minute
+
+
+def test_flight_is_no_disaster(flight_accuracy):
+    assert flight_accuracy > 0.7
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="Sites disagree on what an actual departure or arrival is, at the gate or on the runway: two schools, each "
+    "of one mind, and the one that the gold does not follow explains more. No claim says which is meant.",
+)
+def test_flight(flight_accuracy):
+    assert flight_accuracy >= 0.92
+
+
+def test_book_on_the_command_line():
+    claims, gold = DATA / "book" / "claims.csv.gz", data_set("book")[1]
+    arguments = ["fit", str(claims), "--truth", str(gold), "--json", "--quiet", "--seed", "0"]
+    run = CliRunner().invoke(app, arguments)
+    assert json.loads(run.stdout)["accuracy"] >= 0.93
+
+
+def test_too_small_a_concentration_costs_accuracy():
+    """Figure 4 of the paper: κ fixed and all else learned, accuracy is highest inside the range and falls as κ → 0.
+
+    To the right it does not fall on book: a source that stands alone is still weighed by its own reliability.
+    """
+    claims, gold = data_set("book")
+    few, *inside, many = (
+        MSS(concentration=kappa).fit(claims).score(gold).accuracy for kappa in (1e-300, 1e-3, 1e3, 1e30)
+    )
+    assert few <= max(inside) - 0.05
+    assert many <= max(inside)
+    assert max(inside) >= 0.93
