@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -114,6 +115,12 @@ class Claims:
     def claim_object(self) -> Int:
         """(n_claims,) the object of each claim."""
         return np.repeat(np.arange(self.n_objects), np.diff(self.first_claim))
+
+    @cached_property
+    def by_source(self) -> tuple[Int, Int]:
+        """(n_claims,) claims in the order of their sources; (n_sources + 1,) where each source's begin."""
+        order = np.argsort(self.claim_source, kind="stable")
+        return order, offsets(self.claim_source, self.n_sources)
 
     def candidate_object(self) -> Int:
         """(n_candidates,) the object of each candidate."""

@@ -14,6 +14,8 @@ from numba import njit
 from consilience.kernels.state import COARSE, FINE, UNIT
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+"""For functions with many array arguments in an inner loop: to pass them would cost more than the work."""
 
 
 @compiled

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betaln, digamma, polygamma
+from scipy.special import betaln, digamma, gammaln, logsumexp, polygamma
 
 from consilience.claims.encoding import Float
 from consilience.kernels.numpy_partition import expected_log
@@ -62,7 +63,9 @@ def learn(
     occupied = given.size > 0
     n_groups = int(occupied.sum())
     log_u = expected_log(given.reliability[occupied]).sum(axis=0)  # (kinds, 2)
-    reliability = np.array([_learn_reliability(d, log_u[d], n_groups) for d in range(beliefs.n_kinds)])
+    reliability = np.array(
+        [_learn_reliability(d, log_u[d], n_groups, b) for d, b in enumerate(beliefs.reliability)]
+    )
     habit = beliefs.habit
     if beliefs.n_labels > 1:
         log_x = expected_log(given.habit[occupied]).sum(axis=(0, 2))  # (kinds,)
@@ -79,15 +82,37 @@ def learn(
 
 
 def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
-    """The weak priors of all that is learned, up to a constant; κ's only where it is learned."""
-    prior = -HABIT_RATE * float(beliefs.habit.sum()) + float(np.log(beliefs.share).sum())
+    """ln p of all that is learned, κ only where it is."""
+    n_kinds, n_labels = beliefs.share.shape
+    prior = float(np.log(beliefs.share).sum() + gammaln(2 * beliefs.share.size))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
-        prior += (shape - 1) * np.log(count) - rate * count
-    for b, start in zip(beliefs.reliability, RELIABILITY, strict=True):
-        prior += PSEUDO_GROUPS * float(b @ expected_log(start) - betaln(*b))
+        prior += _log_gamma_density(count, shape, rate)
+    for d, b in enumerate(beliefs.reliability):
+        prior += float(_log_reliability_density(b, d)) - _log_reliability_mass(d)
+    if n_labels > 1:
+        prior += n_kinds * np.log(HABIT_RATE) - HABIT_RATE * float(beliefs.habit.sum())
     if concentration:
-        prior += n_sources * np.log(beliefs.concentration) - beliefs.concentration / ALONE
+        prior += _log_gamma_density(beliefs.concentration, n_sources + 1, 1 / ALONE)
     return float(prior)
+
+
+def _log_gamma_density(x: float, shape: float, rate: float) -> float:
+    return float(shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(x) - rate * x)
+
+
+def _log_reliability_density(b: Float, d: int) -> Float:
+    """Of b (…, 2) in kind d, up to a constant: as probable as a few groups at the start's b make it."""
+    density: Float = PSEUDO_GROUPS * (b @ expected_log(RELIABILITY[d]) - betaln(b[..., 0], b[..., 1]))
+    return density
+
+
+@cache
+def _log_reliability_mass(d: int) -> float:
+    """ln of the integral of that density, on a fine grid of ln b."""
+    log_b = np.linspace(-9.0, 9.0, 721)
+    grid = np.stack(np.meshgrid(log_b, log_b), axis=-1)
+    cell = 2 * np.log(log_b[1] - log_b[0])
+    return float(logsumexp(_log_reliability_density(np.exp(grid), d) + grid.sum(axis=-1)) + cell)
 
 
 def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
@@ -107,12 +132,11 @@ def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
     )
 
 
-def _learn_reliability(d: int, log_u: Float, n_groups: int) -> Float:
+def _learn_reliability(d: int, log_u: Float, n_groups: int, b: Float) -> Float:
     """b of one kind: the Beta that fits the groups' reliabilities and a few at the start's. On the first kind it must
     not fall below one half on average, or reliable and unreliable could change places."""
     weight = n_groups + PSEUDO_GROUPS
     mean_log = (log_u + PSEUDO_GROUPS * expected_log(RELIABILITY[d])) / weight
-    b: Float = RELIABILITY[d].copy()
     for _ in range(50):
         # Newton on a concave function; the Hessian is diagonal plus a constant.
         gradient = digamma(b.sum()) - digamma(b) + mean_log

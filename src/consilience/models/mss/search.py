@@ -38,6 +38,8 @@ RANDOM_GROUPS = 20
 FAITHFUL, LOYAL = 0.99, 0.95
 """How often members are first taken to repeat their group's opinion: nearly always where every source starts alone and
 must not join lightly, most times where groups are there to begin with."""
+EARLY = 30
+"""Sweeps before sources that start alone first relocate: no need to converge yet."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
@@ -97,7 +99,7 @@ class Search:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
         if j == 0:
             alone = self._fresh(np.arange(self.claims.n_sources), FAITHFUL)
-            return self.settle(self.converge(alone), rng)
+            return self.settle(self.converge(alone, sweeps=EARLY), rng)
         story = self._by_agreement() if j == 1 else None
         if story is None:
             story = self._at_random(rng)
@@ -133,7 +135,7 @@ class Search:
             story = other if rise > 0 else story
             if not moved or rise <= self.tolerance * max(1.0, abs(story.bound)):
                 break
-        return self.converge(story, counts=counts)
+        return self.converge(story) if counts else story
 
     def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
         """Sweep until the bound rises by less than the tolerance."""
