@@ -4,7 +4,7 @@ object costs its claims, not groups × values, and a relocation reads only the o
 An object is taken apart into *pairs* (a group with claims on it) and *cells* (a value claimed by a pair). Whatever a
 pair does not claim is alike to it, so every sum over the domain is one over its cells and a rest. With
 
-    E_s = B(a^s + n) B(a) / B(a + n) B(a^s)      what claims gain when s is the opinion (a: θ everywhere); 1 off the cells
+    E_s = B(a^s + n) B(a) / B(a + n) B(a^s)      what claims gain when s is the opinion (a: all θ); 1 off the cells
     W   = exp(E ln(1 - u)) Σ_s exp(E ln ξ_s) E_s     an unreliable group, its opinion summed out
 
 the pair says exp(E ln u) E_z + W of the truth z, up to a factor that all z share. One claim more or less multiplies E
