@@ -100,8 +100,10 @@ def _show_truths(screen: Screen, fit: Fit, truths: pa.Table, against: pa.Table) 
 
 def _show_groups(screen: Screen, fit: Fit, groups: pa.Table) -> None:
     worth, n = f"{fit.effective_sources.overall:.3g}", fit.claims.n_sources
+    shared = sum(size > 1 for size in groups["n_sources"].to_pylist())
+    apart = groups.num_rows - shared
     screen.table(
-        f"{_count(groups.num_rows, 'group')}; {_count(n, 'source')}, worth {worth} independent ones",
+        f"{_count(shared, 'group')} and {_count(apart, 'source')} apart: the {n:,} are worth {worth} independent ones",
         ["group", "kind", "sources", "reliability", "90 % interval"],
         [
             [str(r["group"]), r["kind"], *_numbers(r, "n_sources"), _share(r["reliability"]), _interval(r)]
@@ -109,7 +111,10 @@ def _show_groups(screen: Screen, fit: Fit, groups: pa.Table) -> None:
         ],
         text=2,
     )
-    _say_rest(screen, groups.num_rows - SHOWN, "smaller group")
+    more, left = max(shared - SHOWN, 0), apart - max(SHOWN - shared, 0)
+    rest = [_count(more, "more group")] * (more > 0) + [f"{_count(left, 'source')} apart"] * (left > 0)
+    if rest:
+        screen.say(f"… and {' and '.join(rest)}")
 
 
 def _show_sources(screen: Screen, sources: pa.Table) -> None:
@@ -164,11 +169,6 @@ def _how_it_went(fit: Fit) -> str:
         return f"{fit.model} took {fit.seconds:.2g} s"
     state = "converged" if fit.converged else "stopped"
     return f"{fit.model} {state} after {fit.sweeps:,} sweeps in {fit.seconds:.2g} s, bound {fit.bound:,.2f}"
-
-
-def _say_rest(screen: Screen, n: int, what: str) -> None:
-    if n > 0:
-        screen.say(f"… and {_count(n, what)}")
 
 
 def _count(n: int, what: str) -> str:

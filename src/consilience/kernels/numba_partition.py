@@ -126,7 +126,7 @@ def partition(
         habit=np.zeros(given.habit.shape, np.int64),
         habit_rest=np.zeros(given.reliability.shape[:2], np.int64),
         share=np.zeros((n_kinds, n_labels), np.int64),
-        counts=np.zeros(4, np.int64),
+        counts=np.zeros((4, 2), np.int64),
         terms=np.zeros((1, 2), np.int64),
     )
     _partition(
@@ -341,8 +341,8 @@ def _partition(  # type: ignore[no-untyped-def]
             at = counts.first_total[domain] + apart.total[p]
             evidence -= counts.log_total[at]
             slope = counts.slope_total[at]
-            slopes[1] += fixed(slope)
-            slopes[3] += fixed((domain - 1) * slope)
+            add_term(slopes, 1, slope)
+            add_term(slopes, 3, (domain - 1) * slope)
             every_slope, most = 0.0, 0
             for c in range(apart.first[p], apart.past[p]):
                 every_slope += counts.slope_false[apart.votes[c]]
@@ -379,8 +379,8 @@ def _partition(  # type: ignore[no-untyped-def]
                 gain_false += max(left, 0.0) * every_slope
                 if n_labels > 1:
                     habit_rest[g, d] += fixed(per_habit * apart.rest[p])
-            slopes[0] += fixed(gain_true)
-            slopes[2] += fixed(gain_false)
+            add_term(slopes, 0, gain_true)
+            add_term(slopes, 2, gain_false)
         add_term(terms, 0, evidence)
 
 

@@ -76,7 +76,7 @@ def partition(
         habit=habit,
         habit_rest=np.zeros(reliable.shape[:2], np.int64),
         share=share,
-        counts=np.array([to_fixed(part).sum() for part in counts]),
+        counts=np.array([to_two_words(part).sum(axis=0) for part in counts]),
         terms=to_two_words(evidence[:, None]).sum(axis=0),
     )
 

@@ -162,8 +162,8 @@ class GroupingStats:
     habit      : (n_groups, n_kinds, n_labels) Σ_m q(opinion = label, r_lm = 0, d_m = d), less what `habit_rest` adds
     habit_rest : (n_groups, n_kinds)           factor of exp(E ln ξ) to be added to every label
     share      : (n_kinds, n_labels)           Σ_m q(d_m, t_m), or Σ_m q(d_m)
-    counts     : (4,)                          Σ E[ψ(η+n) - ψ(η)], Σ [ψ(A+n) - ψ(A)] and the same for the θs: what
-                                               learning the counts needs
+    counts     : (4, 2)                        Σ E[ψ(η+n) - ψ(η)], Σ [ψ(A+n) - ψ(A)] and the same for the θs: what
+                                               learning the counts needs, in two words
     terms      : (1, 2)                        the objects' part of the bound, in two words
     """
 

@@ -55,7 +55,7 @@ def page(why: Explanation) -> str:
     candidates = [[plain(c.value), f"{c.probability:.1%}", f"{c.n_claims:,}"] for c in why.candidates[:SHOWN]]
     lines = [f"{plain(why.object)}: {plain(why.decision)}", "", *textwrap.wrap(sentence(why), WIDTH), ""]
     lines += _aligned(["value", "probability", "claims"], candidates)
-    lines += [*_rest(len(why.candidates), "values"), ""]
+    lines += [*_rest(len(why.candidates), "more value"), ""]
 
     weighed = len(why.candidates) > 1 and any(voice.contributions for voice in why.voices)
     named = [plain(c.value, 16) for c in why.candidates[:WEIGHED]] if weighed else []
@@ -66,7 +66,7 @@ def page(why: Explanation) -> str:
         reliable = "" if voice.reliability is None else f"{voice.reliability:.0%}"
         voices.append([_title(voice), reliable, *weights[: len(named)], _says(voice)])
     lines += _aligned(["who", "reliable here" if weighed else "reliability", *named, "says"], voices)
-    lines += _rest(len(why.voices), "voices")
+    lines += _rest(len(why.voices), "more voice")
     if weighed:
         lines += [
             "",
@@ -126,7 +126,7 @@ def _count(n: int, what: str) -> str:
 
 
 def _rest(n: int, what: str) -> list[str]:
-    return [f"  … and {n - SHOWN:,} more {what}"] if n > SHOWN else []
+    return [f"  … and {_count(n - SHOWN, what)}"] if n > SHOWN else []
 
 
 def _aligned(header: list[str], rows: list[list[str]]) -> list[str]:

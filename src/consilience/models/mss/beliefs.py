@@ -15,7 +15,7 @@ from scipy.special import betaln, digamma, gammaln, logsumexp, polygamma
 
 from consilience.claims.encoding import Float
 from consilience.kernels.numpy_partition import expected_log
-from consilience.kernels.state import Beliefs, Grouping, GroupingStats, from_fixed
+from consilience.kernels.state import Beliefs, Grouping, GroupingStats, from_fixed, from_two_words
 
 RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
@@ -73,7 +73,7 @@ def learn(
     share = from_fixed(stats.share) + 1
     learned = replace(beliefs, reliability=reliability, habit=habit, share=share / share.sum())
     if stride:
-        learned = _learn_counts(from_fixed(stats.counts), learned, stride)
+        learned = _learn_counts(from_two_words(stats.counts), learned, stride)
     if concentration:
         n_sources, kappa = len(given.group), beliefs.concentration
         slope = digamma(kappa + n_sources) - digamma(kappa)

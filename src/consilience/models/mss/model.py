@@ -47,8 +47,8 @@ COUNTS = {
 }
 """By inference: true and false counts where none are given. Below one they say that copiers agree sharply on anything
 (docs/theory/model.md); mean-field cannot use that and collapses, so it gets counts from the paper's grid."""
-RELIABILITY, CONCENTRATION = (1.0, 2.0), 5.0
-"""b and κ of structured and mean-field inference, where none are given."""
+RELIABILITY, CONCENTRATION, GROUPS = (1.0, 2.0), 5.0, 30
+"""b, κ and the truncation of structured and mean-field inference, where none are given."""
 CLOSE, DIFFERENT = 0.005, 0.02
 """Two stories are close within this share of the bound, and different beyond this share of the objects."""
 DOUBT = 25.0
@@ -84,8 +84,8 @@ class MSS:
     reliability: tuple[float, float] | None = None
     """b: prior counts of objects on which a group is unreliable and reliable. Learned under partition inference; None
     is (1, 2) otherwise."""
-    max_groups: int = 30
-    """Truncation of the infinitely many groups; partition inference needs none."""
+    max_groups: int | None = None
+    """Truncation of the infinitely many groups. Partition inference needs none; None is 30 otherwise."""
     select: str | None = None
     """"grid" tries the paper's grid of counts, reliabilities and concentrations in place of those set here, and
     keeps the highest bound; for structured and mean-field inference."""
@@ -139,7 +139,7 @@ class MSS:
             source_reliability=source_reliability(found.groups, found.prior),
             seed=seed,
             ties=ties,
-            sweeps=len(found.trace),
+            sweeps=int(found.starts[0]["sweeps"]),
             converged=found.converged,
             seconds=time.perf_counter() - started,
             known=is_known,
@@ -251,7 +251,7 @@ class MSS:
         progress: Progress | None,
     ) -> Ascent[Globals, Sequence[Locals]]:
         mean_field = self.inference == "mean-field"
-        n_groups = min(self.max_groups, claims.n_sources)
+        n_groups = min(self.max_groups or GROUPS, claims.n_sources)
         step = kernel.mean_field if mean_field else kernel.structured
         warm: Sequence[Locals | None] = [None] * len(shards)
 
@@ -295,8 +295,8 @@ class MSS:
                     )
                     break
         occupied = np.unique(found.groups.group[found.groups.membership > 0.5])
-        if self.inference == "structured" and len(occupied) == self.max_groups:
-            yield f"All {self.max_groups} groups are in use: there may be more. Raise max_groups."
+        if self.inference == "structured" and len(occupied) == (self.max_groups or GROUPS):
+            yield f"All {len(occupied)} groups are in use: there may be more. Raise max_groups."
 
     def _prior(self) -> Prior:
         true_count, false_count = COUNTS[self.inference]
@@ -379,13 +379,12 @@ def _check(model: MSS) -> None:
         if not (_is_number(given) and given > 0) and not (setting == "concentration" and given is None):
             raise SettingsError(setting, "a positive number", given)
     for setting in ("max_groups", "n_starts", "max_sweeps"):
-        object.__setattr__(model, setting, whole_number(setting, getattr(model, setting), 1))
+        if getattr(model, setting) is not None or setting != "max_groups":
+            object.__setattr__(model, setting, whole_number(setting, getattr(model, setting), 1))
     if model.inference == "partition":
-        for setting in ("true_count", "false_count", "reliability", "select"):
+        for setting in ("true_count", "false_count", "reliability", "max_groups", "select"):
             if getattr(model, setting) is not None:
-                expected = (
-                    "None: partition inference learns all settings; use inference='structured' to set it"
-                )
+                expected = "None: partition inference finds it itself; use inference='structured' to set it"
                 raise SettingsError(setting, expected, getattr(model, setting))
         return
     prior = model._prior()

@@ -38,8 +38,6 @@ RANDOM_GROUPS = 20
 FAITHFUL, LOYAL = 0.99, 0.95
 """How often members are first taken to repeat their group's opinion: nearly always where every source starts alone and
 must not join lightly, most times where groups are there to begin with."""
-EARLY = 30
-"""Sweeps before sources that start alone first relocate: no need to converge yet."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
@@ -99,7 +97,7 @@ class Search:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
         if j == 0:
             alone = self._fresh(np.arange(self.claims.n_sources), FAITHFUL)
-            return self.settle(self.converge(alone, sweeps=EARLY), rng)
+            return self.settle(self.converge(alone), rng)
         story = self._by_agreement() if j == 1 else None
         if story is None:
             story = self._at_random(rng)
@@ -139,7 +137,7 @@ class Search:
 
     def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
         """Sweep until the bound rises by less than the tolerance."""
-        for _ in range(sweeps or self.max_sweeps):
+        for _ in range(min(sweeps or self.max_sweeps, self.max_sweeps)):
             before = story.bound
             story = self._sweep(story, counts=counts)
             if story.bound - before <= self.tolerance * max(1.0, abs(before)):
@@ -300,7 +298,7 @@ def domains(
     size = np.diff(claims.first_candidate)
     label, log_unclaimed = np.zeros(claims.n_candidates, np.int64), np.full(claims.n_objects, -np.inf)
     known = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known
-    if claims.domain == "common" and claims.n_values <= MOST_LABELS:
+    if claims.domain != "claimed" and np.all(size == claims.n_values) and claims.n_values <= MOST_LABELS:
         ruled_out = np.isneginf(log_truth)
         return (
             np.where(ruled_out, -np.inf, 0.0),
