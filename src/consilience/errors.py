@@ -4,6 +4,7 @@ ConsilienceError
 ├─ InputError(ValueError)        what the user gave is wrong; the command line exits with 2
 │  ├─ ClaimsError                the table of claims (or of truths): every problem found, with examples
 │  ├─ SettingsError              a setting outside its range
+│  ├─ UnsuitableTableError       a model that cannot work on this table, and which can
 │  ├─ UnknownNameError           an object, source, model, engine or data set that does not exist, with the nearest
 │  └─ ResultFormatError          a saved result that this version cannot read
 ├─ EngineUnavailableError(ImportError)   an optional part is not installed: the exact command that installs it
@@ -64,6 +65,14 @@ class SettingsError(InputError):
         self.setting = setting
         self.got = got
         super().__init__(f"'{setting}' must be {expected}. Got {got!r}.")
+
+
+class UnsuitableTableError(InputError):
+    """A table that a model cannot work on."""
+
+    def __init__(self, model: str, needs: str, found: str, advice: str) -> None:
+        self.model = model
+        super().__init__(f"{model} needs {needs}; this table has {found}: {advice}.")
 
 
 class UnknownNameError(InputError):

@@ -76,7 +76,7 @@ def test_a_person_is_told_what_was_read_found_and_saved(
     for expected in (
         "exact",  # the repeated claim
         "differs from majority vote on",
-        "; 7 sources, worth ",
+        "the 7 are worth ",
         "Sources, the most and the least reliable",
         "Score: ",
         "converged after",

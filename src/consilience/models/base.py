@@ -5,8 +5,11 @@ from __future__ import annotations
 import operator
 import platform
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from numbers import Real
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -14,12 +17,18 @@ from numpy.typing import NDArray
 
 import consilience
 from consilience.claims.encoding import Claims, Float
-from consilience.errors import BoundError, SettingsError
+from consilience.errors import BoundError, SettingsError, UnsuitableTableError
+from consilience.kernels.choose import choose as choose_kernel
+from consilience.kernels.segments import Labels, Segments
+from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
+from consilience.runners.choose import choose as choose_runner
 
 Progress = Callable[[str, int, float], None]
 """Told after each sweep: the stage, the sweep's number, the bound (NaN where a model has none)."""
+Tell = Callable[[int, float], None]
+"""The same within one stage."""
 
 
 class Model(Protocol):
@@ -41,6 +50,8 @@ class Model(Protocol):
         ...
 
 
+MOST_LABELS = 100
+"""Labels beyond which no model keeps a confusion matrix a source."""
 FALL = 1e-9
 """A fall of the bound by more than this share of it is no rounding: something is wrong."""
 
@@ -104,6 +115,154 @@ def ascend(
             return Ascent(given, locals_, tuple(trace), converged)
         plain = global_step(stats, given)
         given = tidy(plain) if tidy else plain
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a rival found.
+
+    truth       : (n_candidates,) probability of each candidate, or what takes its place; sums to one for each object
+    reliability : (n_sources,) or (n_sources, 3) with a 90 % interval
+    """
+
+    truth: Float
+    reliability: Float
+    rounds: int
+    converged: bool
+    trace: tuple[Mapping[str, float], ...] = ()
+    """Where it climbs something: one record a round, with its `bound`."""
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class Rival(ABC):
+    """A model that works on the whole table at once. A subclass, a frozen dataclass of settings, says how in `solve`;
+    `fit` does what all have in common."""
+
+    name: ClassVar[str]
+    cites: ClassVar[str]
+    """The publication that it is faithful to."""
+    probabilistic: ClassVar[bool] = False
+    """Whether its truths are probabilities: else they are scores made to sum to one, and only their order counts."""
+
+    @abstractmethod
+    def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
+        """Find the truths. `tell` hears of every round: its number and what it climbs (NaN where it climbs nothing)."""
+
+    def fit(
+        self,
+        claims: Any,
+        *,
+        known: Any = None,
+        seed: int = 0,
+        engine: str = "auto",
+        runner: str | Runner = "inline",
+        progress: Progress | None = None,
+    ) -> Fit:
+        """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer."""
+        seed = whole_number("seed", seed, 0)
+        choose_kernel(engine), choose_runner(runner)
+        claims, log_truth, is_known = truth_prior(as_claims(claims), known)
+        started = time.perf_counter()
+        tell = partial(progress, self.name) if progress else _silent
+        answer = self.solve(Segments(claims, log_truth), seed, tell)
+        decision, ties = decide(answer.truth, claims.first_candidate, seed)
+        reliability = np.full((claims.n_sources, 3), np.nan)
+        reliability[:, : 1 if answer.reliability.ndim == 1 else 3] = answer.reliability.reshape(
+            claims.n_sources, -1
+        )
+        warnings = answer.warnings
+        if not answer.converged:
+            warnings = (f"Not converged: {answer.rounds:,} rounds were not enough.", *warnings)
+        return Fit(
+            model=self.name,
+            settings=settings_of(self),
+            learned=answer.learned,
+            claims=claims,
+            truth=answer.truth,
+            decision=decision,
+            source_reliability=reliability,
+            known=is_known,
+            seed=seed,
+            ties=ties,
+            sweeps=answer.rounds,
+            converged=answer.converged,
+            seconds=time.perf_counter() - started,
+            trace=answer.trace,
+            warnings=warnings,
+            provenance=provenance("numpy", "inline"),
+        )
+
+
+def repeat(
+    start: S,
+    step: Callable[[S], S],
+    distance: Callable[[S, S], float],
+    *,
+    max_rounds: int,
+    tolerance: float,
+    tell: Tell,
+) -> tuple[S, int, bool]:
+    """Take a step again and again until it moves by no more than the tolerance: the end, the rounds, and whether it
+    came to rest."""
+    state = start
+    for i in range(1, max_rounds + 1):
+        before, state = state, step(state)
+        tell(i, float("nan"))
+        if distance(before, state) <= tolerance:
+            return state, i, True
+    return state, max_rounds, False
+
+
+def em(
+    start: L,
+    *,
+    maximise: Callable[[L], G],
+    expect: Callable[[G], tuple[L, float]],
+    log_prior: Callable[[G], float] = lambda given: 0.0,
+    max_rounds: int,
+    tolerance: float,
+    tell: Tell,
+) -> Ascent[G, L]:
+    """Expectation-maximisation from a first guess of the truths: the sweep loop, with the likelihood (and a prior,
+    where there is one) as the bound. `expect` gives the truths and the ln likelihood of the claims."""
+
+    def local_step(given: G) -> tuple[L, tuple[L, float]]:
+        truth, likelihood = expect(given)
+        return truth, (truth, likelihood)
+
+    return ascend(
+        maximise(start),
+        local_step=local_step,
+        global_step=lambda stats, given: maximise(stats[0]),
+        bound=lambda stats, given: {"likelihood": stats[1], "prior": log_prior(given)},
+        max_sweeps=max_rounds,
+        tolerance=tolerance,
+        progress=tell,
+    )
+
+
+def common_labels(model: str, table: Segments) -> Labels:
+    """The table as one of labels common to all objects, or an UnsuitableTableError where there are too many."""
+    n_labels = table.claims.n_values
+    if n_labels > MOST_LABELS:
+        raise UnsuitableTableError(
+            model,
+            f"labels that all objects share, at most {MOST_LABELS}",
+            f"{n_labels:,} different values",
+            "use a model for open domains, such as mss, one-coin, accu or truthfinder",
+        )
+    return Labels.of(table)
+
+
+def _silent(round_: int, bound: float) -> None:
+    """Nobody listens."""
+
+
+def positive(setting: str, given: Any, least: float = 0.0) -> None:
+    """A finite number greater than this, or a SettingsError."""
+    if isinstance(given, bool) or not isinstance(given, Real) or not least < float(given) < np.inf:
+        raise SettingsError(setting, f"a number greater than {least:g}", given)
 
 
 def truth_prior(claims: Claims, known: Any) -> tuple[Claims, Float, NDArray[np.bool_] | None]:

@@ -7,10 +7,17 @@ from typing import Any
 
 from consilience.errors import UnknownNameError
 from consilience.models.base import Model
+from consilience.models.dawid_skene import DawidSkene, OneCoin
 from consilience.models.mss.model import MSS
 from consilience.models.vote import Vote
 
-MODELS: dict[str, type[Any]] = {model.name: model for model in (MSS, Vote)}
+MODELS: dict[str, type[Any]] = {
+    model.name: model for model in (
+        MSS,
+        Vote,
+        DawidSkene, OneCoin,
+    )
+}  # fmt: skip
 
 
 def model_named(name: str, **settings: Any) -> Model:

@@ -1,0 +1,192 @@
+"""Sums over the claims of a source, a candidate or an object: what every model but MSS is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consilience.claims.encoding import Claims, Float, Int, offsets
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Claims seen from all sides. A name says where its values lie: on claims, candidates, objects or sources.
+
+    log_truth : (n_candidates,) ln p(t_m = z): uniform, or -inf where a known truth rules z out
+    """
+
+    claims: Claims
+    log_truth: Float
+
+    @cached_property
+    def claim_object(self) -> Int:
+        """(n_claims,) the object of each claim."""
+        return self.claims.claim_object()
+
+    @cached_property
+    def domain_size(self) -> Int:
+        """(n_objects,) K_m: how many candidates each object has."""
+        return np.diff(self.claims.first_candidate)
+
+    @cached_property
+    def possible(self) -> NDArray[np.bool_]:
+        """(n_candidates,) false where a known truth rules the candidate out."""
+        return np.isfinite(self.log_truth)
+
+    @cached_property
+    def claims_of_source(self) -> Float:
+        """(n_sources,) how many claims each source makes."""
+        return np.bincount(self.claims.claim_source, minlength=self.claims.n_sources).astype(np.float64)
+
+    @cached_property
+    def claims_of_object(self) -> Float:
+        """(n_objects,) how many claims there are on each object."""
+        return np.diff(self.claims.first_claim).astype(np.float64)
+
+    @cached_property
+    def votes(self) -> Float:
+        """(n_candidates,) how many claims each candidate has."""
+        return np.bincount(self.claims.claim_candidate, minlength=self.claims.n_candidates).astype(np.float64)
+
+    def sum_by_source(self, on_claims: Float) -> Float:
+        """(n_sources,)"""
+        return _sum_by(self.claims.claim_source, on_claims, self.claims.n_sources)
+
+    def sum_by_candidate(self, on_claims: Float) -> Float:
+        """(n_candidates,)"""
+        return _sum_by(self.claims.claim_candidate, on_claims, self.claims.n_candidates)
+
+    def sum_by_object(self, on_candidates: Float) -> Float:
+        """(n_objects,)"""
+        total: Float = np.add.reduceat(on_candidates, self.claims.first_candidate[:-1])
+        return total
+
+    def highest_by_object(self, on_candidates: Float) -> Float:
+        """(n_objects,)"""
+        highest: Float = np.maximum.reduceat(on_candidates, self.claims.first_candidate[:-1])
+        return highest
+
+    def to_candidates(self, on_objects: Float) -> Float:
+        """(n_candidates,) what holds for an object, at each of its candidates."""
+        return np.repeat(on_objects, self.domain_size)
+
+    def shares(self, on_candidates: Float) -> Float:
+        """(n_candidates,) weights made to sum to one for each object; ruled-out candidates get none, and where nothing
+        is left all possible ones get the same."""
+        weight = np.where(self.possible, on_candidates, 0.0)
+        total = self.sum_by_object(weight)
+        weight = np.where(self.to_candidates(total) > 0, weight, self.possible)
+        return weight / self.to_candidates(self.sum_by_object(weight))
+
+    def softmax(self, log_weight: Float) -> tuple[Float, Float]:
+        """(n_candidates,) shares of exp(log_weight), and (n_objects,) ln of their sums; ruled-out ones get none."""
+        log_weight = np.where(self.possible, log_weight, -np.inf)
+        highest = self.highest_by_object(log_weight)
+        weight = np.exp(log_weight - self.to_candidates(highest))
+        total = self.sum_by_object(weight)
+        return weight / self.to_candidates(total), highest + np.log(total)
+
+    def clamp(self, score: Float, right: float = 1.0, wrong: float = 0.0) -> Float:
+        """(n_candidates,) scores as they are, but where the truth is known: `right` for it, `wrong` for all others."""
+        known = self.to_candidates(~np.logical_and.reduceat(self.possible, self.claims.first_candidate[:-1]))
+        return np.where(known, np.where(self.possible, right, wrong), score)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Claims on a label set that all objects share, dense in labels: for models of who confuses what with what.
+
+    A *habit* is a pair (source, label it said). Claims of one habit are told apart by nothing but their objects.
+
+    n_labels       : V
+    said           : (n_claims,)             the label claimed
+    possible       : (n_objects, n_labels)   what the truth may be
+    claim_habit    : (n_claims,)
+    habit_source   : (n_habits,)
+    habit_label    : (n_habits,)
+    by_habit       : (n_claims,)             claims in the order of their habits
+    first_of_habit : (n_habits + 1,)
+    first_habit    : (n_sources + 1,)        habits of source n are first_habit[n] : first_habit[n + 1]
+    """
+
+    segments: Segments
+    n_labels: int
+    said: Int
+    possible: NDArray[np.bool_]
+    claim_habit: Int
+    habit_source: Int
+    habit_label: Int
+    by_habit: Int
+    first_of_habit: Int
+    first_habit: Int
+
+    @classmethod
+    def of(cls, segments: Segments) -> Labels:
+        """Labels are the values of all domains; a value that is not in an object's domain cannot be its truth."""
+        claims = segments.claims
+        n_labels = claims.n_values
+        said = claims.candidate_value[claims.claim_candidate].astype(np.int64)
+        possible = np.zeros((claims.n_objects, n_labels), np.bool_)
+        possible[claims.candidate_object(), claims.candidate_value] = segments.possible
+        key = claims.claim_source.astype(np.int64) * n_labels + said
+        by_habit = np.argsort(key, kind="stable")
+        habits, claim_habit = np.unique(key, return_inverse=True)
+        return cls(
+            segments=segments,
+            n_labels=n_labels,
+            said=said,
+            possible=possible,
+            claim_habit=claim_habit,
+            habit_source=habits // n_labels,
+            habit_label=habits % n_labels,
+            by_habit=by_habit,
+            first_of_habit=offsets(claim_habit, len(habits)),
+            first_habit=offsets(habits // n_labels, claims.n_sources),
+        )
+
+    def sum_by_object(self, on_claims: Float) -> Float:
+        """(n_objects, …) from (n_claims, …)"""
+        total: Float = np.add.reduceat(on_claims, self.segments.claims.first_claim[:-1], axis=0)
+        return total
+
+    def sum_by_habit(self, on_objects: Float) -> Float:
+        """(n_habits, n_labels): Σ over the habit's claims of what holds for their objects, (n_objects, n_labels)."""
+        rows = on_objects[self.segments.claim_object[self.by_habit]]
+        total: Float = np.add.reduceat(rows, self.first_of_habit[:-1], axis=0)
+        return total
+
+    def sum_by_source(self, on_habits: Float) -> Float:
+        """(n_sources, …) from (n_habits, …)"""
+        total: Float = np.add.reduceat(on_habits, self.first_habit[:-1], axis=0)
+        return total
+
+    def vote(self) -> Float:
+        """(n_objects, n_labels) the share of claims for each label; a known truth has all."""
+        return self.from_candidates(self.segments.shares(self.segments.votes))
+
+    def softmax(self, log_weight: Float) -> tuple[Float, Float]:
+        """(n_objects, n_labels) shares of exp(log_weight) among the possible, and (n_objects,) ln of their sums."""
+        log_weight = np.where(self.possible, log_weight, -np.inf)
+        highest = log_weight.max(axis=1, keepdims=True)
+        weight = np.exp(log_weight - highest)
+        total = weight.sum(axis=1, keepdims=True)
+        return weight / total, (highest + np.log(total))[:, 0]
+
+    def to_candidates(self, on_labels: Float) -> Float:
+        """(n_candidates,) from (n_objects, n_labels)"""
+        claims = self.segments.claims
+        return on_labels[claims.candidate_object(), claims.candidate_value]
+
+    def from_candidates(self, on_candidates: Float) -> Float:
+        """(n_objects, n_labels) from (n_candidates,): 0 for labels outside the domain"""
+        claims = self.segments.claims
+        dense = np.zeros((claims.n_objects, self.n_labels))
+        dense[claims.candidate_object(), claims.candidate_value] = on_candidates
+        return dense
+
+
+def _sum_by(index: Int, x: Float, n: int) -> Float:
+    return np.bincount(index, x, minlength=n).astype(np.float64, copy=False)
