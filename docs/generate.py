@@ -60,6 +60,8 @@ def settings_page() -> str:
     ]
     for name, model in MODELS.items():
         parts += [f"## {name}: {model.__name__}\n", _prose(model)]
+        if hasattr(model, "cites"):
+            parts.append(f"After: {model.cites}.\n")
         documented = docstrings(model)
         rows = [
             f"| `{field.name}` | `{field.default!r}` | {documented.get(field.name, '').replace('|', '&#124;')} |"

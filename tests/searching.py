@@ -12,7 +12,7 @@ from consilience.datasets.simulated import Simulated
 from consilience.kernels.choose import choose
 from consilience.models.base import truth_prior
 from consilience.models.mss.search import Search, as_one_shard, domains
-from consilience.models.mss.starts import structural_order
+from consilience.models.order import structural_order
 from consilience.results.fit import Fit
 from consilience.runners.inline import Inline
 

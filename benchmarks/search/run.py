@@ -29,7 +29,8 @@ from consilience.kernels import numba_
 from consilience.kernels.state import Prior
 from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.search import Search, as_one_shard, domains
-from consilience.models.mss.starts import random_start, structural_order
+from consilience.models.mss.starts import random_start
+from consilience.models.order import structural_order
 from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent

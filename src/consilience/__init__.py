@@ -19,7 +19,9 @@ from consilience import errors
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
     from consilience.claims.reading import Truths, read_claims, read_truths
+    from consilience.evaluate.compare import compare
     from consilience.models.mss.model import MSS
+    from consilience.models.registry import model
     from consilience.models.vote import Vote
     from consilience.results.fit import Fit
     from consilience.results.storage import load
@@ -36,8 +38,10 @@ __all__ = [
     "Fit",
     "Truths",
     "Vote",
+    "compare",
     "errors",
     "load",
+    "model",
     "models",
     "read_claims",
     "read_truths",
@@ -49,7 +53,9 @@ _HOME = {
     "Fit": "consilience.results.fit",
     "Truths": "consilience.claims.reading",
     "Vote": "consilience.models.vote",
+    "compare": "consilience.evaluate.compare",
     "load": "consilience.results.storage",
+    "model": "consilience.models.registry",
     "read_claims": "consilience.claims.reading",
     "read_truths": "consilience.claims.reading",
 }

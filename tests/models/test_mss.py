@@ -13,8 +13,8 @@ from consilience.models.base import truth_prior
 from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.model import MSS, source_reliability
 from consilience.models.mss.select import grid
-from consilience.models.mss.starts import structural_order
 from consilience.models.mss.updates import group_mass
+from consilience.models.order import structural_order
 from consilience.models.vote import Vote
 
 STRUCTURED = {"inference": "structured"}

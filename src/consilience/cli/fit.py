@@ -9,7 +9,22 @@ import typer
 
 from consilience.cli.output import Screen, print_json
 from consilience.cli.summary import show_claims, show_fit, show_notes
-from consilience.errors import ClaimsError, InputError, UnknownNameError, nearest
+from consilience.cli.tables import (
+    ClaimsTable,
+    Domain,
+    Engine,
+    Gold,
+    Known,
+    Object,
+    OnConflict,
+    OnMissing,
+    Quiet,
+    Seed,
+    Source,
+    Value,
+    read_tables,
+)
+from consilience.errors import InputError
 
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
@@ -20,51 +35,28 @@ if TYPE_CHECKING:
 
 
 def fit(
-    claims: Annotated[
-        str, typer.Argument(metavar="CLAIMS", help="A CSV, Parquet or JSON lines file, or SQL.")
-    ],
-    truth: Annotated[
-        str | None,
-        typer.Option(metavar="GOLD", help="True values, to score the answer; the model never sees them."),
-    ] = None,
-    known: Annotated[
-        str | None,
-        typer.Option(metavar="KNOWN", help="True values of some objects, which the model may use."),
-    ] = None,
+    claims: ClaimsTable,
+    truth: Gold = None,
+    known: Known = None,
     model: Annotated[str, typer.Option(help="See `consilience models`.")] = "mss",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model; may be given again."),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column of sources, where its name does not tell."),
-    ] = None,
-    object_: Annotated[
-        str | None, typer.Option("--object", metavar="COLUMN", help="The column of objects, likewise.")
-    ] = None,
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of values, likewise.")
-    ] = None,
-    domain: Annotated[
-        str,
-        typer.Option(
-            help="Values an object may have: claimed (those claimed for it), common (all), or a,b,c."
-        ),
-    ] = "auto",
-    on_conflict: Annotated[
-        str,
-        typer.Option(help="A source with two values for an object: error, first, last or 'most frequent'."),
-    ] = "error",
-    on_missing: Annotated[str, typer.Option(help="Rows with an empty cell: error or drop.")] = "error",
+    source: Source = None,
+    object_: Object = None,
+    value: Value = None,
+    domain: Domain = "auto",
+    on_conflict: OnConflict = "error",
+    on_missing: OnMissing = "error",
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Save the result in this folder, whole or not at all.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides everything random.")] = 0,
-    engine: Annotated[str, typer.Option(help="How it is computed; never changes the answer.")] = "auto",
+    seed: Seed = 0,
+    engine: Engine = "auto",
     runner: Annotated[str, typer.Option(help="Where it is computed; never changes the answer.")] = "inline",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No tables and no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find truths, reliable sources, and groups of dependent ones.
 
@@ -75,33 +67,20 @@ def fit(
       consilience fit claims.csv --out result --set n_starts=20
       consilience fit listings.parquet --source seller --object isbn --value authors --truth gold.csv --json
     """
-    from consilience.claims.reading import read_claims
     from consilience.kernels.choose import choose as choose_kernel
-    from consilience.models.registry import model_named
-    from consilience.results.score import gold_candidates
+    from consilience.models import registry
     from consilience.results.storage import check_target
     from consilience.runners.choose import choose as choose_runner
 
-    chosen, screen = model_named(model, **_settings(settings or [])), Screen(quiet=quiet)
+    chosen, screen = registry.model(model, **_settings(settings or [])), Screen(quiet=quiet)
     choose_kernel(engine)
     choose_runner(runner)
     if out is not None:
         check_target(out)
-    table = read_claims(
-        claims,
-        source=source,
-        object=object_,
-        value=value,
-        domain=_domain(domain),
-        on_conflict=on_conflict,
-        on_missing=on_missing,
-    )
-    gold = None if truth is None else _read_truths(truth, object_, value)
-    if gold is not None:
-        gold_candidates(gold, table)  # wrong gold must not wait for the end of a long fit
-    helpful = None if known is None else _read_truths(known, object_, value)
-    if helpful is not None:
-        gold_candidates(helpful, table, "known")
+    table, gold, helpful = read_tables(
+        claims, truth, known, source=source, object_=object_, value=value,
+        domain=domain, on_conflict=on_conflict, on_missing=on_missing,
+    )  # fmt: skip
     show_claims(screen, table)
     done, score = fit_and_show(
         screen, chosen, table, gold=gold, known=helpful, out=out, seed=seed, engine=engine, runner=runner
@@ -165,33 +144,3 @@ def _settings(pairs: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             settings[name] = text
     return settings
-
-
-def _domain(text: str) -> str | list[str]:
-    """A rule by its name, or the labels of a list."""
-    rules = ["auto", "claimed", "common"]
-    if text in rules:
-        return text
-    if "," not in text and nearest(text, rules):
-        raise UnknownNameError("domain", text, rules, "A list of labels is written with commas: yes,no.")
-    labels = [label.strip() for label in text.split(",")]
-    if "" in labels:
-        raise InputError(
-            f"--domain {text!r} has an empty label. Write labels with commas between them: yes,no."
-        )
-    return labels
-
-
-def _read_truths(table: str, object_: str | None, value: str | None) -> Truths:
-    """Truths under the names that the claims' columns have, or under the usual names."""
-    from consilience.claims.reading import read_truths
-
-    errors = []
-    for names in ((object_, value), (object_, None), (None, value), (None, None)):
-        try:
-            return read_truths(table, object=names[0], value=names[1])
-        except ClaimsError as error:
-            if any(problem.kind != "missing-column" for problem in error.problems):
-                raise
-            errors.append(error)
-    raise errors[0]

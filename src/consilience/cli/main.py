@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import consilience
+from consilience.cli.compare import compare
 from consilience.cli.datasets import datasets
 from consilience.cli.demo import demo
 from consilience.cli.explain import explain
@@ -15,7 +16,7 @@ from consilience.cli.models import models
 from consilience.cli.output import guarded
 from consilience.cli.simulate import simulate
 
-VERBS = (demo, fit, explain, models, simulate, datasets)
+VERBS = (demo, fit, compare, explain, models, simulate, datasets)
 
 app = typer.Typer(
     name="consilience",

@@ -148,6 +148,31 @@ class Screen:
         else:
             yield self._lines()
 
+    @contextmanager
+    def steps(
+        self, n: int
+    ) -> Iterator[tuple[Callable[[str, int, float], None] | None, Callable[[str], None]]]:
+        """For n pieces of work: what each takes as `progress`, and what to call with a line when one is finished.
+
+        A bar on a terminal, a line for each elsewhere.
+        """
+        if self.quiet:
+            yield None, lambda line: None
+        elif self.console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+            with Progress(*columns, console=self.console, transient=True) as bar:
+                task = bar.add_task("starting …", total=n)
+                yield (
+                    lambda stage, sweep, bound: bar.update(
+                        task, description=_progress_line(stage, sweep, bound)
+                    ),
+                    lambda line: bar.update(task, advance=1, description=line),
+                )
+        else:
+            yield self._lines(), self.say
+
     def _lines(self) -> Callable[[str, int, float], None]:
         due = time.monotonic() + EVERY
 

@@ -12,7 +12,7 @@ from consilience.models.mss.model import MSS
 from consilience.models.vote import Vote
 
 MODELS: dict[str, type[Any]] = {
-    model.name: model for model in (
+    each.name: each for each in (
         MSS,
         Vote,
         DawidSkene, OneCoin,
@@ -20,7 +20,7 @@ MODELS: dict[str, type[Any]] = {
 }  # fmt: skip
 
 
-def model_named(name: str, **settings: Any) -> Model:
+def model(name: str, **settings: Any) -> Model:
     """The model of that name, with these settings and its defaults for the rest."""
     if name not in MODELS:
         raise UnknownNameError("model", name, MODELS)
@@ -28,5 +28,5 @@ def model_named(name: str, **settings: Any) -> Model:
     for setting in settings:
         if setting not in known:
             raise UnknownNameError(f"setting of {name}", setting, known)
-    model: Model = MODELS[name](**settings)
-    return model
+    found: Model = MODELS[name](**settings)
+    return found

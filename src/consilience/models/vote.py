@@ -21,7 +21,7 @@ class Vote(Rival):
     """
 
     name: ClassVar[str] = "vote"
-    cites: ClassVar[str] = "No publication: the yardstick."
+    cites: ClassVar[str] = "nobody in particular; the yardstick"
     probabilistic: ClassVar[bool] = True
 
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:

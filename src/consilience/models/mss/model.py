@@ -32,8 +32,9 @@ from consilience.models.base import (
 from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.search import Path, Search, Story, as_one_shard, as_partition, domains
 from consilience.models.mss.select import grid
-from consilience.models.mss.starts import random_start, structural_order
+from consilience.models.mss.starts import random_start
 from consilience.models.mss.updates import global_step, relabel
+from consilience.models.order import structural_order
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.results.groups import INTERVAL

@@ -12,7 +12,7 @@ from scipy.spatial.distance import squareform
 from consilience.claims.encoding import Claims, Int
 from consilience.kernels.state import Globals, Prior
 from consilience.models.mss.updates import update_sticks
-from consilience.results.decide import scatter_bits
+from consilience.models.order import structural_order
 
 MOST_SOURCES = 4_000
 """Sources beyond which no dendrogram is built: it takes memory and time with their square."""
@@ -79,22 +79,3 @@ def agreement_cuts(claims: Claims) -> Iterator[Int]:
         if group.max() not in (previous, claims.n_sources):
             previous = group.max()
             yield group
-
-
-def structural_order(claims: Claims, rounds: int = 4) -> Int:
-    """Sources in an order that depends on the claims alone: renaming or reshuffling does not change who comes first.
-
-    Colour refinement: a candidate is coloured by the sources that claim it, an object by its candidates, a source by
-    its claims' candidates and objects, a few rounds over. Colours are hashes and mix by addition modulo 2**64, which
-    does not care about order.
-    """
-    first, domain_size = claims.first_candidate[:-1], np.diff(claims.first_candidate)
-    colour = np.ones(claims.n_sources, np.uint64)
-    for _ in range(rounds):
-        candidate = np.zeros(claims.n_candidates, np.uint64)
-        np.add.at(candidate, claims.claim_candidate, scatter_bits(colour)[claims.claim_source])
-        candidate = scatter_bits(candidate)
-        candidate += np.repeat(scatter_bits(np.add.reduceat(candidate, first)), domain_size)
-        colour = np.zeros(claims.n_sources, np.uint64)
-        np.add.at(colour, claims.claim_source, scatter_bits(candidate)[claims.claim_candidate])
-    return np.argsort(colour, kind="stable")
