@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test recovery lint types docs golden lock clean
+.PHONY: setup demo test recovery peers lint types docs golden lock clean
 
 setup: $(READY)
 
@@ -26,6 +26,15 @@ test: setup lint types  ## everything that must hold at every commit
 recovery: setup  ## planted groups and the real data sets, at full size
 	$(BIN)/python -m pytest -m recovery
 
+peers: setup .venv-peers/.ready  ## agreement with independent implementations from PyPI
+	$(BIN)/python -m pytest -m peers
+
+.venv-peers/.ready: requirements-peers.lock
+	@echo "Setting up .venv-peers from requirements-peers.lock: a minute or two, the first time only."
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock
+	@touch $@
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,6 +54,8 @@ lock: setup  ## resolve the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --output-file requirements.lock --quiet
+	$(BIN)/uv pip compile requirements-peers.in --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --output-file requirements-peers.lock --quiet
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv .venv-peers out

@@ -108,6 +108,7 @@ class Labels:
     habit_source   : (n_habits,)
     habit_label    : (n_habits,)
     by_habit       : (n_claims,)             claims in the order of their habits
+    habit_object   : (n_claims,)             the objects of claims in that order
     first_of_habit : (n_habits + 1,)
     first_habit    : (n_sources + 1,)        habits of source n are first_habit[n] : first_habit[n + 1]
     """
@@ -120,6 +121,7 @@ class Labels:
     habit_source: Int
     habit_label: Int
     by_habit: Int
+    habit_object: Int
     first_of_habit: Int
     first_habit: Int
 
@@ -133,7 +135,10 @@ class Labels:
         possible[claims.candidate_object(), claims.candidate_value] = segments.possible
         key = claims.claim_source.astype(np.int64) * n_labels + said
         by_habit = np.argsort(key, kind="stable")
-        habits, claim_habit = np.unique(key, return_inverse=True)
+        in_order = key[by_habit]
+        is_first = np.concatenate([[True], in_order[1:] != in_order[:-1]])
+        habits, claim_habit = in_order[is_first], np.empty(claims.n_claims, np.int64)
+        claim_habit[by_habit] = np.cumsum(is_first) - 1
         return cls(
             segments=segments,
             n_labels=n_labels,
@@ -143,6 +148,7 @@ class Labels:
             habit_source=habits // n_labels,
             habit_label=habits % n_labels,
             by_habit=by_habit,
+            habit_object=segments.claim_object[by_habit],
             first_of_habit=offsets(claim_habit, len(habits)),
             first_habit=offsets(habits // n_labels, claims.n_sources),
         )
@@ -154,8 +160,7 @@ class Labels:
 
     def sum_by_habit(self, on_objects: Float) -> Float:
         """(n_habits, n_labels): Σ over the habit's claims of what holds for their objects, (n_objects, n_labels)."""
-        rows = on_objects[self.segments.claim_object[self.by_habit]]
-        total: Float = np.add.reduceat(rows, self.first_of_habit[:-1], axis=0)
+        total: Float = np.add.reduceat(on_objects[self.habit_object], self.first_of_habit[:-1], axis=0)
         return total
 
     def sum_by_source(self, on_habits: Float) -> Float:

@@ -37,7 +37,7 @@ class DawidSkene(Rival):
 
     max_rounds: int = 100
     """Rounds of EM at the most."""
-    tolerance: float = 1e-5
+    tolerance: float = 1e-7
     """Converged when a round raises the likelihood by less than this share of it."""
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class OneCoin(Rival):
 
     max_rounds: int = 100
     """Rounds of EM at the most."""
-    tolerance: float = 1e-5
+    tolerance: float = 1e-7
     """Converged when a round raises the likelihood by less than this share of it."""
 
     def __post_init__(self) -> None:
