@@ -1,8 +1,9 @@
 """Bayesian classifier combination: confusion matrices with priors, and subtypes for sources that err together.
 
 IBCC: H.-C. Kim and Z. Ghahramani, "Bayesian classifier combination", AISTATS 2012, with the variational inference of
-E. Simpson, S. Roberts, I. Psorakis and A. Smith, "Dynamic Bayesian combination of multiple imperfect classifiers", 2013.
-EBCC: Y. Li, B. Rubinstein and T. Cohn, "Exploiting worker correlation for label aggregation in crowdsourcing", ICML 2019.
+E. Simpson, S. Roberts, I. Psorakis and A. Smith, "Dynamic Bayesian combination of multiple imperfect classifiers",
+2013. EBCC: Y. Li, B. Rubinstein and T. Cohn, "Exploiting worker correlation for label aggregation in crowdsourcing",
+ICML 2019.
 
 Every label z has a share τ_z; objects of label z fall into M subtypes g with shares π_zg; where (z, g) holds, source n
 says l with probability v_nzgl. Subtypes make sources dependent given the truth: what fools one on the hard kind of z
@@ -120,7 +121,7 @@ class Combination:
         """(n_objects, V * M) r, and with it Σ_m ln of what it was divided by."""
         r: Float = self.by_object @ (digamma(given.said) - digamma(given.total)[self.labels.habit_source])
         r += (_expected_log(given.share)[:, None] + _expected_log(given.subtype)).ravel()
-        r[~np.repeat(self.labels.possible, self.n_subtypes, axis=1)] = -np.inf
+        r.reshape(*self.labels.possible.shape, -1)[~self.labels.possible] = -np.inf
         highest = r.max(axis=1, keepdims=True)
         r -= highest
         np.exp(r, out=r)
@@ -131,7 +132,9 @@ class Combination:
     def bound(self, stats: tuple[Float, float], given: Counts) -> dict[str, float]:
         """The bound's terms where r is what `local_step` makes of `given`."""
         # Labels that a source never said have the same count before and after: they add nothing.
-        rise = (gammaln(given.said) - gammaln(self.said) - (given.said - self.said) * digamma(given.said)).sum()
+        rise = (
+            gammaln(given.said) - gammaln(self.said) - (given.said - self.said) * digamma(given.said)
+        ).sum()
         seen = given.total - self.total
         fall = (gammaln(given.total) - gammaln(self.total) - seen * digamma(given.total)).sum()
         return {
@@ -164,12 +167,12 @@ class Combination:
         share = given.share / given.share.sum()
         subtype = given.subtype / given.subtype.sum(axis=1, keepdims=True)
         return Answer(
-            labels.to_candidates(truth),
+            labels.segments.shares(labels.to_candidates(truth)),
             np.einsum("z,zg,nzg->n", share, subtype, right),
             rounds=len(end.trace),
             converged=end.converged,
             trace=end.trace,
-            learned={"share": share.tolist(), "subtype": subtype.tolist()} if n_subtypes > 1 else {"share": share.tolist()},
+            learned={"share": share.tolist()} | ({"subtype": subtype.tolist()} if n_subtypes > 1 else {}),
         )
 
 
@@ -256,7 +259,9 @@ class EBCC(Rival):
         kinds, kind = np.unique(candidate_colours(table.claims), return_inverse=True)
         best: Ascent[Counts, Float] | None = None
         for _ in range(self.n_starts):
-            end = model.ascend(self._start(labels, rng, kind, len(kinds)), self.max_rounds, self.tolerance, tell)
+            end = model.ascend(
+                self._start(labels, rng, kind, len(kinds)), self.max_rounds, self.tolerance, tell
+            )
             if best is None or end.bound > best.bound:
                 best = end
         assert best is not None  # there is at least one start

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from consilience.claims.encoding import Float
+from consilience.errors import SettingsError
 from consilience.kernels.segments import Segments
 from consilience.models.base import Answer, Rival, Tell, common_labels, positive, repeat, whole_number
 
@@ -61,6 +62,8 @@ class BWA(Rival):
         whole_number("max_rounds", self.max_rounds, 1)
         for setting in ("tolerance", "prior_precision", "prior_claims"):
             positive(setting, getattr(self, setting))
+        if not isinstance(self.correct_prior, bool):
+            raise SettingsError("correct_prior", "True or False", self.correct_prior)
 
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
         """All labels a round; what is climbed is the sum of their ln p(y, z | μ)."""

@@ -101,7 +101,7 @@ class CRH(Rival):
 
 @dataclass(frozen=True)
 class CATD(Rival):
-    """Weighted votes; a source weighs what its errors allow with confidence: little, if it makes few claims.
+    """Weighted votes; a source weighs what its errors allow with confidence, so little if it says little.
 
     A candidate's share of its object's weight takes the place of a probability, a source's reliability is its weight
     as a share of the greatest.
@@ -126,9 +126,8 @@ class CATD(Rival):
 
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
         """Weights and truths in turn, from majority vote. It climbs nothing, and may go round in a circle."""
-        quantile = 2 * gammaincinv(
-            table.claims_of_source / 2, self.alpha / 2
-        )  # of the chi-squared distribution
+        # The quantiles of the chi-squared distribution are twice those of the gamma distribution with half the shape.
+        quantile = 2 * gammaincinv(table.claims_of_source / 2, self.alpha / 2)
 
         def step(weight: Float) -> Float:
             errors = disagreements(table, weighted_vote(table, weight))

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ from consilience.errors import SettingsError
 from consilience.kernels.segments import Segments
 from consilience.models.base import Answer, Rival, Tell, positive, repeat, whole_number
 
-BLOCK = 4_096
+BLOCK = 2_048
 """Claims worked on at once: arrays of claims times grid points stay in the processor's cache."""
 WIDTH, STEP = 4.5, 0.5
 """Difficulties are summed this many standard deviations to either side, in steps of this many."""
@@ -77,14 +78,17 @@ class Dare(Rival):
 
     def __post_init__(self) -> None:
         for mean in ("ability_mean", "difficulty_mean"):
-            positive(mean, getattr(self, mean), -np.inf)
-        for setting in ("ability_variance", "difficulty_variance", "discrimination_mean"):
+            _within(mean, getattr(self, mean), "a finite number", np.finfo(np.float64).min, np.inf)
+        for setting in (
+            "ability_variance",
+            "difficulty_variance",
+            "discrimination_mean",
+            "discrimination_variance",
+            "tolerance",
+        ):
             positive(setting, getattr(self, setting))
-        positive("discrimination_variance", self.discrimination_variance)
-        positive("tolerance", self.tolerance)
         whole_number("max_rounds", self.max_rounds, 1)
-        if not (isinstance(self.damping, int | float) and 0 <= self.damping < 1):
-            raise SettingsError("damping", "a number from 0 to less than 1", self.damping)
+        _within("damping", self.damping, "a number from 0 to less than 1", 0.0, 1.0)
 
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
         """Pass messages from objects to abilities and back. Nothing is climbed: expectation propagation has fixed
@@ -155,7 +159,9 @@ class Passing:
         spread = self.model.difficulty_variance + 1 / self.model.discrimination_mean
         reach = ndtri(0.95) / np.sqrt(precision)
         at = np.column_stack([advantage, advantage - reach, advantage + reach])
-        reliability: Float = ndtr(at / np.sqrt(spread + np.column_stack([1 / precision, *[0 * precision] * 2])))
+        reliability: Float = ndtr(
+            at / np.sqrt(spread + np.column_stack([1 / precision, *[0 * precision] * 2]))
+        )
         return reliability
 
     def round(self) -> Float:
@@ -210,3 +216,9 @@ def gamma_rule(mean: float, variance: float, n_points: int = N_DISCRIMINATIONS) 
     beside = np.sqrt(i[1:] * (i[1:] + shape - 1))
     points, vectors = np.linalg.eigh(np.diag(2 * i + shape) + np.diag(beside, 1) + np.diag(beside, -1))
     return points * variance / mean, vectors[0] ** 2
+
+
+def _within(setting: str, given: Any, expected: str, least: float, below: float) -> None:
+    """A number from `least` to less than `below`, or a SettingsError."""
+    if isinstance(given, bool) or not isinstance(given, Real) or not least <= float(given) < below:
+        raise SettingsError(setting, expected, given)

@@ -174,7 +174,8 @@ def expect(table: Segments, given: Skills) -> tuple[Float, float]:
 def curvature(x: Float) -> Float:
     """w(x) = tanh(x / 2) / 2x, which is even, and 1/4 at 0."""
     half = np.maximum(np.abs(x) / 2, 1e-8)
-    return np.tanh(half) / (4 * half)
+    w: Float = np.tanh(half) / (4 * half)
+    return w
 
 
 def logistic(x: Float) -> Float:

@@ -68,7 +68,7 @@ class FactFinder(Rival):
 
 @dataclass(frozen=True)
 class Sums(FactFinder):
-    """Trust is the sum of a source's beliefs, belief the sum of its sources' trusts: hubs and authorities.
+    """Trust is the sum of a source's beliefs, belief the sum of a claim's trusts: hubs and authorities.
 
     A source's reliability is its trust as a share of the greatest: it grows with the number of claims.
     """
@@ -127,7 +127,7 @@ class AverageLog(FactFinder):
 
 @dataclass(frozen=True)
 class Investment(FactFinder):
-    """Sources invest their trust in their claims; belief grows faster than what is invested and pays it back.
+    """Sources invest their trust in their claims; belief grows faster than that and pays it back.
 
     A source's reliability is its trust as a share of the greatest.
     """

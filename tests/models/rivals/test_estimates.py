@@ -223,8 +223,16 @@ def test_values_nobody_claims_change_nothing(model: Rival) -> None:
     assert sum(p for fact, p in many.items() if fact not in few) == 0
 
 
+@pytest.mark.parametrize("model", [TwoEstimates(), ThreeEstimates(), Cosine()])
+def test_a_value_nobody_claims_is_never_the_truth(model: Rival) -> None:
+    """Four sources, four values: no fact of the table is less true than these, but what nobody says is not as true."""
+    triples = [(f"s{n}", "o", f"v{n}") for n in range(4)] + [(f"s{n}", "p", "v0") for n in range(4)]
+    truth = truths(model.fit(read_claims(triples, domain=[f"v{i}" for i in range(9)])))
+    assert [truth["o", f"v{i}"] for i in range(9)] == pytest.approx([0.25] * 4 + [0] * 5, abs=1e-9)
+
+
 def test_difficulties_tell_errors_apart() -> None:
-    """`easy` errs where all others agree, `hard` and `s4` where opinions are split. `s4` has five more objects, on which
+    """`easy` errs where all others agree, `hard` and `s4` where opinions are split. `s4` has five more objects, where
     nobody errs: their difficulty is 0, and for 3-Estimates they say nothing of a source."""
     triples = [(f"s{n}", f"o{m}", "v") for n in range(6) for m in range(6)]
     triples += [("easy", "o0", "odd"), ("hard", "o0", "v")]
