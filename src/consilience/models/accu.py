@@ -1,6 +1,6 @@
 """Accuracy of sources by Bayes' rule, with copiers found among pairs of sources and their votes counted less.
 
-X. L. Dong, L. Berti-Equille and D. Srivastava, "Integrating conflicting data: the role of source dependence", PVLDB 2(1)
+X. L. Dong, L. Berti-Equille and D. Srivastava, "Integrating conflicting data: the role of source dependence", PVLDB 2
 (2009): its model ACCU (here `accu`) and ACCU without dependence (here `accu-independent`). A source is right with
 probability A_n, else it says one of n false values, all alike. A copier copies a value with probability c.
 

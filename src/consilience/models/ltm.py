@@ -8,7 +8,7 @@ positive rate φ0_n, which is one less its specificity, and a sensitivity φ1_n:
     φ0_n ~ Beta(α01, α00)     φ1_n ~ Beta(α11, α10)     θ_f ~ Beta(β1, β0)     t_f ~ Bernoulli(θ_f)
     o_nf ~ Bernoulli(φ1_n) where t_f = 1, else Bernoulli(φ0_n)
 
-With n_ij how often source n says j of facts with t = i, a round of Gibbs sampling draws first all rates, then all truths:
+With n_ij how often source n says j of facts with t = i, a round of Gibbs sampling draws all rates, then all truths:
 
     φi_n ~ Beta(αi1 + n_i1, αi0 + n_i0)
     p(t_f = 1) / p(t_f = 0) = β1 / β0 · Π_{n on f} (φ1_n / φ0_n)^o ((1 - φ1_n) / (1 - φ0_n))^(1 - o)
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from consilience.claims.encoding import Float
+from consilience.claims.encoding import Float, Int
 from consilience.errors import SettingsError
 from consilience.kernels.segments import Segments
 from consilience.models.base import Answer, Rival, Tell, positive, whole_number
@@ -49,10 +49,9 @@ class LTM(Rival):
 
     name: ClassVar[str] = "ltm"
     cites: ClassVar[str] = "Zhao, Rubinstein, Gemmell and Han, PVLDB 5(6), 2012"
-    probabilistic: ClassVar[bool] = False
 
     false_positive: tuple[float, float] = (10.0, 1000.0)
-    """α0 = (α01, α00): prior counts of false facts that a source says yes and no to, in a table of `prior_facts` facts."""
+    """α0 = (α01, α00): prior counts of false facts that a source says yes and no to, for `prior_facts` facts."""
     sensitivity: tuple[float, float] = (50.0, 50.0)
     """α1 = (α11, α10): prior counts of true facts that a source says yes and no to."""
     truth: tuple[float, float] = (10.0, 10.0)
@@ -91,12 +90,13 @@ class LTM(Rival):
         n_facts = table.sum_by_source(table.domain_size[table.claim_object].astype(np.float64))
 
         def counts(true: Float) -> Float:
-            """(2, 2, n_sources) n_ij + αij: facts with t = i, of which the source says yes (first) or no (second)."""
+            """(2, 2, n_sources) n_ij + αij: of false facts, then true ones, how many the source says yes and no to."""
             yes = table.sum_by_source(true[claims.claim_candidate])
-            all_true = table.sum_by_source(table.sum_by_object(true)[table.claim_object])
-            said_yes, said_no = np.array([table.claims_of_source - yes, yes]), np.array([n_facts, all_true])
-            said_no[0] -= all_true
-            return np.stack([said_yes, said_no - said_yes], axis=1) + prior[:, :, None]
+            n_true = table.sum_by_source(table.sum_by_object(true)[table.claim_object])
+            says_yes = np.stack([table.claims_of_source - yes, yes])
+            says_no = np.stack([n_facts - n_true, n_true]) - says_yes
+            said: Float = np.stack([says_yes, says_no], axis=1) + prior[:, :, None]
+            return said
 
         def probability(true: Float) -> Float:
             """(n_candidates,) that each fact is true, given rates drawn for these truths."""
@@ -128,9 +128,9 @@ class LTM(Rival):
                 total += probable
                 n_counted += 1
             tell(i + 1, float("nan"))
-        # Facts of one kind are equally probable by symmetry: their mean is a better estimate, and no name tells them apart.
-        _, kind = np.unique(kind, return_inverse=True)
-        probable = (np.bincount(kind, total) / np.bincount(kind) / n_counted)[kind]
+        # By symmetry facts of one kind are equally probable. Their mean is a better estimate, and free of names.
+        _, of_kind = np.unique(kind, return_inverse=True)
+        probable = (np.bincount(of_kind, total) / np.bincount(of_kind) / n_counted)[of_kind]
         (false_yes, false_no), (true_yes, true_no) = counts(probable)
         learned = {
             "sensitivity": true_yes / (true_yes + true_no),
@@ -146,7 +146,7 @@ class LTM(Rival):
         )
 
 
-def _structure(table: Segments, rounds: int = 4) -> tuple[Any, NDArray[np.uint64]]:
+def _structure(table: Segments, rounds: int = 4) -> tuple[Int, NDArray[np.uint64]]:
     """(n_sources,) sources in an order, and (n_candidates,) the kind of each fact, that depend on the claims and known
     truths alone: hashes of who claims a fact, of the other facts of its object, of what else these sources claim …"""
     claims = table.claims

@@ -66,7 +66,8 @@ class SSTF(Rival):
         lean = np.zeros(claims.n_candidates) if label.any() else 2 * table.shares(table.votes) - 1
 
         n_others = table.sum_by_candidate((table.claims_of_source - 1)[claims.claim_source])
-        weight = self.same_source * n_others + table.to_candidates(table.domain_size) - 1 + self.neutral
+        n_rivals = table.to_candidates(table.domain_size.astype(np.float64)) - 1
+        weight = self.same_source * n_others + n_rivals + self.neutral
 
         def spread(score: Float) -> Float:
             """(n_candidates,) W c"""
@@ -111,6 +112,7 @@ def _minimise(
     x, rest = np.zeros_like(target), target.copy()
     move = rest / weight
     ahead, trace = move.copy(), [{"bound": start}]
+    tell(1, start)
     while np.abs(move).max() > tolerance and len(trace) < max_rounds:
         reach = float(rest @ move)
         bent = times(ahead)
@@ -120,5 +122,5 @@ def _minimise(
         move = rest / weight
         ahead = move + float(rest @ move) / reach * ahead
         trace.append({"bound": start + float(x @ (target + rest))})
-        tell(len(trace) - 1, trace[-1]["bound"])
+        tell(len(trace), trace[-1]["bound"])
     return x, tuple(trace), bool(np.abs(move).max() <= tolerance)

@@ -40,7 +40,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class TruthFinder(Rival):
-    """Trust in sources and confidence in values make each other, and values alike in words support each other.
+    """Trust in sources and confidence in values make each other; like values support each other.
 
     A source's reliability is its trust, the mean confidence in what it claims. Confidences of the values of an object
     do not sum to one; the truths are shares of their odds s / (1 - s) = exp(γ σ*), which have the same order and are
@@ -109,7 +109,7 @@ class TruthFinder(Rival):
 def _turned(before: Float, now: Float) -> float:
     """1 - cosine of two vectors of trust, given as doubts, with the mean of their squared lengths for the product of
     their lengths. So trust that rises or falls alike for all sources counts as change too: by the cosine alone the
-    first round, from equal trust in all, would often be the last."""
+    first round, from equal trust in all, can be the last."""
     t, u = 1 - before, 1 - now
     lengths = float(t @ t + u @ u)
     return float((t - u) @ (t - u)) / max(lengths, SMALLEST)

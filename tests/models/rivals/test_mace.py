@@ -101,7 +101,9 @@ def test_spammers_are_found_and_outvoted(method: str) -> None:
     reliability = dict(zip(fit.claims.sources.to_pylist(), fit.source_reliability[:, 0], strict=True))
     assert max(u for s, u in reliability.items() if s.startswith("spam")) < 0.1
     assert all(abs(u - 0.8) < 0.1 for s, u in reliability.items() if s.startswith("know"))
-    assert np.mean(fit.decision % 3 == truth) > 0.95 > 0.75 > np.mean(Vote().fit(claims).decision % 3 == truth)
+    assert (
+        np.mean(fit.decision % 3 == truth) > 0.95 > 0.75 > np.mean(Vote().fit(claims).decision % 3 == truth)
+    )
 
 
 def test_the_best_of_the_starts_is_kept() -> None:
