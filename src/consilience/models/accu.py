@@ -11,12 +11,15 @@ and k_d different values, by what is decided now. With P_t = A_1 A_2 and P_f = (
         + k_t ln (c A_2 + (1 - c) P_t) / P_t + k_f ln (c (1 - A_2) + (1 - c) P_f) / P_f
 
 where 1 → 2 is that 1 copies from 2, and 1 ~ 2 that either copies from the other. Before anything is decided a shared
-value may be true or false: with P_s = (1 - ε)² + ε² / n each adds ln (c + (1 - c) P_s) / P_s.
+value may be true or false: with P_s = (1 - ε)³ + ε³ / n each adds ln (c + (1 - c) P_s) / P_s.
 
 Values. The sources of a value z count one after the other, less by what each may have copied from those before it:
 
     C(z) = Σ_n ln (n A_n / (1 - A_n)) · I_n(z)        I_n(z) = Π_{n' before n} (1 - c P(n ~ n' | Φ))
     P(z) = exp C(z) / Σ_{z' of the n + 1 values} exp C(z')         A_n = mean of P over the claims of n
+
+The publication lets the source go first that is most surely dependent, then always the one that is most surely
+dependent on one before it (here `order="dependence"`). By default the more accurate source goes first.
 
 Time and memory grow with the co-claims, the pairs of claims for the same value of the same object: Σ_z v_z² / 2 where
 v_z sources claim z. Pairs of sources that share no value are never looked at.
@@ -140,16 +143,44 @@ class CoClaims:
             np.add.at(total, self.pair[at], decided[self.candidate[late]])
         return total
 
-    def product_in_order(self, log_factor: Float, rank: Int) -> Float:
+    def product_by_rank(self, log_factor: Float, rank: Int) -> Float:
         """(n_claims,) for each claim of the table, the product of the factors, (n_pairs,) in logarithms, of its
-        source with the sources that rank before it, (n_sources,), and claim the same."""
+        source with the sources that claim the same and rank before it, (n_sources,)."""
         total = np.zeros(len(self.claim))
         rank = rank[self.source]
         for at, late, early in self.blocks():
             np.add.at(total, np.where(rank[late] > rank[early], late, early), log_factor[self.pair[at]])
-        product = np.empty_like(total)
-        product[self.claim] = np.exp(total)
-        return product
+        return self._in_table(np.exp(total))
+
+    def product_by_dependence(self, log_factor: Float, dependence: Float, rank: Int) -> Float:
+        """(n_claims,) the same, where that source goes next that is most surely dependent, (n_pairs,), on one that
+        went before; first, on any. Rank decides where several are."""
+        total, nearest = np.zeros(len(self.claim)), np.zeros(len(self.claim))
+        for at, late, early in self.blocks():
+            np.maximum.at(nearest, late, dependence[self.pair[at]])
+            np.maximum.at(nearest, early, dependence[self.pair[at]])
+        begin = np.cumsum(self.n_before) - self.n_before
+        rank, left, is_first = rank[self.source], np.arange(len(self.claim)), True
+        while len(left):
+            # All candidates at once: one of the claims that are left for each of them goes next.
+            start = np.flatnonzero(np.diff(self.candidate[left], prepend=-1))
+            n_left = np.diff(start, append=len(left))
+            best = np.repeat(np.maximum.reduceat(nearest[left], start), n_left)
+            standing = np.where(nearest[left] >= best - TIED, rank[left], len(rank))
+            goes = standing == np.repeat(np.minimum.reduceat(standing, start), n_left)
+            chosen, left = np.repeat(left[goes], n_left - 1), left[~goes]
+            late, early = np.maximum(chosen, left), np.minimum(chosen, left)
+            pair = self.pair[begin[late] + early - late + self.n_before[late]]
+            total[left] += log_factor[pair]
+            nearest[left] = np.maximum(0.0 if is_first else nearest[left], dependence[pair])
+            is_first = False
+        return self._in_table(np.exp(total))
+
+    def _in_table(self, on_places: Float) -> Float:
+        """(n_claims,) in the order of the table, from the order of candidates."""
+        on_claims = np.empty_like(on_places)
+        on_claims[self.claim] = on_places
+        return on_claims
 
 
 @dataclass(frozen=True)
@@ -168,11 +199,13 @@ class Accu(Rival):
     copy_rate: float = 0.8
     """c: the probability that a copier copies a value instead of finding it on its own."""
     n_false: int = 100
-    """n: how many false values an object has beside its true one, claimed or not."""
+    """n: how many false values an object has, claimed or not. Where objects share a label set, that set says it."""
     error_rate: float = 0.2
     """ε: the error rate of every source before the first round."""
-    from_start: bool = True
-    """Whether copiers are looked for in the first round, when nothing is decided, or only from the second on."""
+    order: str = "accuracy"
+    """Which source of a value goes first and counts in full: "accuracy", or "dependence" as in the publication."""
+    from_start: bool = False
+    """Whether copiers are looked for in the first round already, when nothing is decided, as in the publication."""
     max_rounds: int = 100
     """Rounds at the most."""
     tolerance: float = 1e-4
@@ -181,6 +214,8 @@ class Accu(Rival):
     def __post_init__(self) -> None:
         _share("dependence", self.dependence)
         _share("copy_rate", self.copy_rate)
+        if self.order not in ("accuracy", "dependence"):
+            raise SettingsError("order", "accuracy or dependence", self.order)
         if not isinstance(self.from_start, bool):
             raise SettingsError("from_start", "True or False", self.from_start)
         _check(self)
@@ -194,16 +229,19 @@ class Accu(Rival):
             """(n_claims,) I"""
             if not len(given.decided) and not self.from_start:
                 return np.ones(table.claims.n_claims)
-            copied = self.copy_rate * self.copying(found, given)
-            # Where accuracies are equal, what sources claim decides who counts first, not what they are called.
+            dependence = self.copying(found, given, _n_false(self, table))
+            log_factor = np.log1p(-self.copy_rate * dependence)
+            # Where accuracies are equal, what sources claim decides who goes first, not what they are called.
             rank = np.lexsort((standing, -np.round(given.accuracy, DIGITS))).argsort()
-            return found.product_in_order(np.log1p(-copied), rank)
+            if self.order == "accuracy":
+                return found.product_by_rank(log_factor, rank)
+            return found.product_by_dependence(log_factor, dependence, rank)
 
         return _solve(self, table, tell, independence)
 
-    def copying(self, found: CoClaims, given: Belief) -> Float:
+    def copying(self, found: CoClaims, given: Belief, n: int) -> Float:
         """(n_pairs,) P(1 ~ 2 | Φ)"""
-        c, n = self.copy_rate, self.n_false
+        c = self.copy_rate
         if len(given.decided):
             # Both of P(· | 1 → 2) and P(· | 1 ⊥ 2) have a factor for the origin: only the copier's accuracy is left.
             copier = np.clip(given.accuracy, SMALLEST, 1 - SMALLEST)[np.stack([found.one, found.other])]
@@ -212,7 +250,7 @@ class Accu(Rival):
                 c * n / (1 - copier) + 1 - c
             )
         else:
-            same = (1 - self.error_rate) ** 2 + self.error_rate**2 / n
+            same = (1 - self.error_rate) ** 3 + self.error_rate**3 / n
             shared = np.tile(found.same * np.log(c / same + 1 - c), (2, 1))
         log_prior = np.log(self.dependence / 2 / (1 - self.dependence))
         probability: Float = expit(np.logaddexp(*shared) + found.different * np.log1p(-c) + log_prior)
@@ -233,7 +271,7 @@ class AccuIndependent(Rival):
     probabilistic: ClassVar[bool] = True
 
     n_false: int = 100
-    """n: how many false values an object has beside its true one, claimed or not."""
+    """n: how many false values an object has, claimed or not. Where objects share a label set, that set says it."""
     error_rate: float = 0.2
     """ε: the error rate of every source before the first round."""
     max_rounds: int = 100
@@ -257,11 +295,12 @@ def _solve(
 ) -> Answer:
     """The rounds, given how independent each claim is, (n_claims,)."""
     claims = table.claims
-    n_unclaimed = np.maximum(model.n_false + 1 - table.domain_size, 0)
+    n_false = _n_false(model, table)
+    n_unclaimed = np.maximum(n_false + 1 - table.domain_size, 0)
 
     def step(given: Belief) -> Belief:
         right = np.clip(given.accuracy, SMALLEST, 1 - SMALLEST)
-        score = np.log(model.n_false * right / (1 - right))[claims.claim_source]
+        score = np.log(n_false * right / (1 - right))[claims.claim_source]
         confidence = table.sum_by_candidate(score * independence(given))
         highest = np.maximum(table.highest_by_object(confidence), 0.0)
         weight = np.exp(confidence - table.to_candidates(highest))
@@ -293,6 +332,13 @@ def _solve(
         converged=converged,
         warnings=("Decisions swing between two answers; the later one is given.",) if swings else (),
     )
+
+
+def _n_false(model: Accu | AccuIndependent, table: Segments) -> int:
+    """n: as set where domains are open. Label sets are closed, and have one value less than labels that is false."""
+    if table.claims.domain == "claimed":
+        return model.n_false
+    return max(int(table.domain_size.max()) - 1, 1)
 
 
 def _pairs(table: Segments) -> Iterator[tuple[Int, Int, Float, Float]]:

@@ -137,7 +137,10 @@ class Passing:
             blocks.append(Block(shard, slice(start, start + len(shard.claim_source))))
             start = blocks[-1].claims.stop
         self.blocks = blocks
-        deviation = np.arange(-WIDTH, WIDTH + STEP / 2, STEP)
+        # Steps that are fine both for the prior of difficulties and for the rise of Φ.
+        finer = max(1.0, np.sqrt(model.difficulty_variance * model.discrimination_mean))
+        steps = np.ceil(WIDTH * finer / STEP)
+        deviation = np.arange(-steps, steps + 1) * STEP / finer
         self.difficulty = model.difficulty_mean + np.sqrt(model.difficulty_variance) * deviation
         discrimination, weight = gamma_rule(model.discrimination_mean, model.discrimination_variance)
         self.noise = 1 / discrimination
@@ -155,32 +158,26 @@ class Passing:
     def reliability(self) -> Float:
         """(n_sources, 3) the probability of knowing, and at the ends of the ability's 90 % interval."""
         precision, shift = self.abilities()
-        advantage = shift / precision - self.model.difficulty_mean
-        spread = self.model.difficulty_variance + 1 / self.model.discrimination_mean
-        reach = ndtri(0.95) / np.sqrt(precision)
-        at = np.column_stack([advantage, advantage - reach, advantage + reach])
-        reliability: Float = ndtr(
-            at / np.sqrt(spread + np.column_stack([1 / precision, *[0 * precision] * 2]))
-        )
-        return reliability
+        advantage, spread = shift / precision - self.model.difficulty_mean, 1 / np.sqrt(precision)
+        noise = self.model.difficulty_variance + 1 / self.model.discrimination_mean
+        low, high = (ndtr((advantage + at * spread) / np.sqrt(noise)) for at in ndtri([0.05, 0.95]))
+        return np.column_stack([ndtr(advantage / np.sqrt(noise + spread**2)), low, high])
 
     def round(self) -> Float:
         """(n_candidates,) the truths; on the way all messages are renewed, each with the others as they were."""
-        model, truth = self.model, []
+        damping, truth = self.model.damping, []
         precision, shift = self.abilities()
         for block in self.blocks:
             source, mine = block.shard.claim_source, block.claims
-            cavity = precision[source] - self.precision[mine]
-            # Messages may have negative precision. Where they leave no proper cavity, the message stays as it was.
-            proper = cavity > 0
-            variance = 1 / np.where(proper, cavity, precision[source])
+            variance = 1 / (precision[source] - self.precision[mine])
             mean = (shift[source] - self.shift[mine]) * variance
             found, g, h = self.object_factors(block, mean, variance)
             truth.append(found)
-            new = -h / (1 + variance * h)
-            renewed = (1 - model.damping) * proper
-            self.precision[mine] += renewed * (new - self.precision[mine])
-            self.shift[mine] += renewed * (g + (mean + variance * g) * new - self.shift[mine])
+            # A claim may leave its source's ability less certain than it was. A message that said so would have a
+            # negative variance, and with many of them so would the ability: it says nothing then but the mean.
+            renewed = np.maximum(-h / (1 + variance * h), 0.0)
+            self.precision[mine] += (1 - damping) * (renewed - self.precision[mine])
+            self.shift[mine] += (1 - damping) * (g + (mean + variance * g) * renewed - self.shift[mine])
         return self.table.shares(np.concatenate(truth))
 
     def object_factors(self, block: Block, mean: Float, variance: Float) -> tuple[Float, Float, Float]:

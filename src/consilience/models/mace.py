@@ -85,7 +85,7 @@ class MACE(Rival):
     probabilistic: ClassVar[bool] = True
 
     method: str = "vb"
-    """"vb" for variational Bayes with priors, "em" for expectation-maximisation with smoothed counts."""
+    """Either "vb", variational Bayes with priors, or "em", expectation-maximisation with smoothed counts."""
     n_restarts: int = 10
     """Random starts."""
     max_rounds: int = 50
