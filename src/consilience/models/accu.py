@@ -243,12 +243,11 @@ class Accu(Rival):
         """(n_pairs,) P(1 ~ 2 | Φ)"""
         c = self.copy_rate
         if len(given.decided):
-            # Both of P(· | 1 → 2) and P(· | 1 ⊥ 2) have a factor for the origin: only the copier's accuracy is left.
+            # The accuracy of the origin is a factor above and below: only that of the copier is left.
             copier = np.clip(given.accuracy, SMALLEST, 1 - SMALLEST)[np.stack([found.one, found.other])]
+            if_true, if_false = np.log(c / copier + 1 - c), np.log(c * n / (1 - copier) + 1 - c)
             true = found.same_truth(given.decided)
-            shared = true * np.log(c / copier + 1 - c) + (found.same - true) * np.log(
-                c * n / (1 - copier) + 1 - c
-            )
+            shared = true * if_true + (found.same - true) * if_false
         else:
             same = (1 - self.error_rate) ** 3 + self.error_rate**3 / n
             shared = np.tile(found.same * np.log(c / same + 1 - c), (2, 1))
@@ -313,10 +312,10 @@ def _solve(
         return Belief(accuracy, confidence, table.shares(is_best.astype(np.float64)), given.decided)
 
     def distance(before: Belief, after: Belief) -> float:
-        swings = not np.array_equal(after.decided, before.decided) and np.array_equal(
-            after.decided, before.before
-        )
-        return 0.0 if swings else float(np.abs(after.accuracy - before.accuracy).max())
+        is_back = np.array_equal(after.decided, before.before)
+        if is_back and not np.array_equal(after.decided, before.decided):
+            return 0.0
+        return float(np.abs(after.accuracy - before.accuracy).max())
 
     nothing = np.zeros(0)
     start = Belief(np.full(claims.n_sources, 1.0 - model.error_rate), nothing, nothing, nothing)
@@ -335,7 +334,7 @@ def _solve(
 
 
 def _n_false(model: Accu | AccuIndependent, table: Segments) -> int:
-    """n: as set where domains are open. Label sets are closed, and have one value less than labels that is false."""
+    """n: as set where domains are open. A label set is closed: all of its labels but one are false."""
     if table.claims.domain == "claimed":
         return model.n_false
     return max(int(table.domain_size.max()) - 1, 1)
