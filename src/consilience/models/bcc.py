@@ -27,12 +27,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln
 
-from consilience.claims.encoding import Claims, Float, Int
+from consilience.claims.encoding import Float, Int
 from consilience.errors import SettingsError
+from consilience.kernels.numpy_partition import expected_log
 from consilience.kernels.segments import Labels, Segments
 from consilience.models.base import (
     Answer,
@@ -44,7 +44,7 @@ from consilience.models.base import (
     positive,
     whole_number,
 )
-from consilience.results.decide import scatter_bits
+from consilience.models.order import colours
 
 SMALLEST = 1e-12
 """Prior count of a label that no vote supports: a Dirichlet has no zeros."""
@@ -120,7 +120,7 @@ class Combination:
     def local_step(self, given: Counts) -> tuple[Float, tuple[Float, float]]:
         """(n_objects, V * M) r, and with it Σ_m ln of what it was divided by."""
         r: Float = self.by_object @ (digamma(given.said) - digamma(given.total)[self.labels.habit_source])
-        r += (_expected_log(given.share)[:, None] + _expected_log(given.subtype)).ravel()
+        r += (expected_log(given.share)[:, None] + expected_log(given.subtype)).ravel()
         r.reshape(*self.labels.possible.shape, -1)[~self.labels.possible] = -np.inf
         highest = r.max(axis=1, keepdims=True)
         r -= highest
@@ -256,7 +256,7 @@ class EBCC(Rival):
             share = np.maximum(vote.sum(axis=0), SMALLEST)
         subtype = self.subtype_count / self.n_subtypes
         model = Combination(labels, self.n_subtypes, share, subtype, self.right_count, self.wrong_count)
-        kinds, kind = np.unique(candidate_colours(table.claims), return_inverse=True)
+        kinds, kind = np.unique(colours(table.claims)[1], return_inverse=True)
         best: Ascent[Counts, Float] | None = None
         for _ in range(self.n_starts):
             end = model.ascend(
@@ -278,31 +278,10 @@ class EBCC(Rival):
         return start.reshape(claims.n_objects, -1)
 
 
-def candidate_colours(claims: Claims, rounds: int = 4) -> NDArray[np.uint64]:
-    """(n_candidates,) hashes that depend on the claims alone, as the order of sources in `structural_order` does: a
-    candidate's is that of the sources that claim it and of its object, a source's that of its candidates."""
-    first, domain_size = claims.first_candidate[:-1], np.diff(claims.first_candidate)
-    source = np.ones(claims.n_sources, np.uint64)
-    for _ in range(rounds):
-        candidate = np.zeros(claims.n_candidates, np.uint64)
-        np.add.at(candidate, claims.claim_candidate, scatter_bits(source)[claims.claim_source])
-        candidate = scatter_bits(candidate)
-        candidate += np.repeat(scatter_bits(np.add.reduceat(candidate, first)), domain_size)
-        source = np.zeros(claims.n_sources, np.uint64)
-        np.add.at(source, claims.claim_source, scatter_bits(candidate)[claims.claim_candidate])
-    return candidate
-
-
-def _expected_log(counts: Float) -> Float:
-    """E ln p under Dirichlet(counts), along the last axis."""
-    expected: Float = digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True))
-    return expected
-
-
 def _divergence(counts: Float, prior: Float) -> float:
     """KL(Dirichlet(counts) || Dirichlet(prior)), summed over all rows."""
     total = gammaln(counts.sum(axis=-1)) - gammaln(prior.sum(axis=-1))
-    own = gammaln(prior) - gammaln(counts) + (counts - prior) * _expected_log(counts)
+    own = gammaln(prior) - gammaln(counts) + (counts - prior) * expected_log(counts)
     return float(total.sum() + own.sum())
 
 

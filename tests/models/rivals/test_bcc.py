@@ -14,7 +14,8 @@ from consilience.claims.reading import read_claims
 from consilience.errors import SettingsError, UnsuitableTableError
 from consilience.kernels.segments import Labels, Segments
 from consilience.models.base import truth_prior
-from consilience.models.bcc import EBCC, IBCC, candidate_colours
+from consilience.models.bcc import EBCC, IBCC
+from consilience.models.order import colours
 from consilience.models.vote import Vote
 from consilience.testing.checks import check_model
 
@@ -131,7 +132,7 @@ def test_ebcc_goes_the_way_of_the_equations() -> None:
 
 def start_of(model: EBCC, claims: Claims, seed: int) -> list[Rows]:
     labels = Labels.of(Segments(*truth_prior(claims, None)[:2]))
-    kinds, kind = np.unique(candidate_colours(claims), return_inverse=True)
+    kinds, kind = np.unique(colours(claims)[1], return_inverse=True)
     start = model._start(labels, np.random.default_rng(seed), kind, len(kinds))
     rows: list[Rows] = start.reshape(claims.n_objects, claims.n_values, -1).tolist()
     return rows

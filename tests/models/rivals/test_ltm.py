@@ -98,7 +98,7 @@ def test_gap_and_burn_in_choose_the_rounds():
 
 
 def test_rates_and_precision_by_hand():
-    """All truths known, so nothing is drawn that matters: counts with priors, (5.4) of the publication."""
+    """All truths known, so nothing is drawn that matters: counts with priors."""
     model = LTM(prior_facts=7)
     fit = model.fit(read_claims(SMALL, domain="claimed"), known={"o": "x", "p": "x", "q": "y"})
     # a: 2 of 3 true facts, and 1 of 4 false ones; b: 1 of 2, 1 of 2; c: 1 of 2, 1 of 3; d: 0 of 1, 1 of 2.
