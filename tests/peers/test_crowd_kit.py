@@ -66,7 +66,12 @@ def table(request, tmp_path_factory):
         probability = found[model]["probability"]
         return np.array([probability[object_[m]] for m in range(encoded.n_objects)])[:, place]
 
-    return encoded, {model: dense(model) for model in MODELS}
+    source = dict(zip(encoded.claim_source.tolist(), rows["source"], strict=True))
+    skills = (
+        np.array([found["glad"]["ability"][source[n]] for n in range(encoded.n_sources)]),
+        np.array([found["glad"]["log_easiness"][object_[m]] for m in range(encoded.n_objects)]),
+    )
+    return encoded, {model: dense(model) for model in MODELS}, skills
 
 
 def in_order_of_appearance(letter: str, index: np.ndarray) -> list[str]:
@@ -79,7 +84,7 @@ def in_order_of_appearance(letter: str, index: np.ndarray) -> list[str]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_same_labels(table, model):
-    claims, peer = table
+    claims, peer, _ = table
     theirs = peer[model]
     ours = cs.model(model).fit(claims).truth.reshape(claims.n_objects, claims.n_values)
     ranked = [np.sort(each, axis=1) for each in (ours, theirs)]
@@ -91,12 +96,33 @@ def test_the_same_labels(table, model):
 
 @pytest.mark.parametrize("model", ["dawid-skene", "one-coin"])
 def test_the_likelihood_is_not_lower(table, model):
-    claims, peer = table
+    claims, peer, _ = table
     theirs = peer[model]
     ours = cs.model(model).fit(claims).truth.reshape(claims.n_objects, claims.n_values)
     likelihood = {"dawid-skene": confusion_likelihood, "one-coin": coin_likelihood}[model]
     mine, other = (likelihood(claims, each) for each in (ours, theirs))
     assert mine >= other - 1e-4 * abs(other), f"{mine} against {other}"
+
+
+def test_the_posterior_of_glads_skills_is_not_lower(table):
+    claims, _, (ability, log_easiness) = table
+    theirs = skills_posterior(claims, ability, log_easiness)
+    ours = cs.model("glad").fit(claims).bound
+    assert ours >= theirs - 1e-4 * abs(theirs), f"{ours} against {theirs}"
+
+
+def skills_posterior(claims: cs.Claims, ability: np.ndarray, log_easiness: np.ndarray) -> float:
+    """ln p(claims, abilities, difficulties) with normal priors of mean and variance one."""
+    said = claims.candidate_value[claims.claim_candidate]
+    joint = np.full((claims.n_objects, claims.n_values), -np.log(claims.n_values))
+    for n, m, v in zip(claims.claim_source, claims.claim_object(), said, strict=True):
+        right = 1 / (1 + np.exp(-ability[n] * np.exp(log_easiness[m])))
+        right = min(max(right, 1e-12), 1 - 1e-12)
+        joint[m] += np.log((1 - right) / (claims.n_values - 1))
+        joint[m, v] += np.log(right) - np.log((1 - right) / (claims.n_values - 1))
+    skills = np.concatenate([ability, log_easiness])
+    prior = -0.5 * np.sum((skills - 1) ** 2) - 0.5 * len(skills) * np.log(2 * np.pi)
+    return float(np.logaddexp.reduce(joint, axis=1).sum() + prior)
 
 
 def confusion_likelihood(claims: cs.Claims, truth: np.ndarray) -> float:

@@ -16,10 +16,12 @@ class Segments:
     """Claims seen from all sides. A name says where its values lie: on claims, candidates, objects or sources.
 
     log_truth : (n_candidates,) ln p(t_m = z): uniform, or -inf where a known truth rules z out
+    is_known  : (n_objects,) whose truth is known; None where no one's is
     """
 
     claims: Claims
     log_truth: Float
+    is_known: NDArray[np.bool_] | None = None
 
     @cached_property
     def claim_object(self) -> Int:
@@ -91,7 +93,9 @@ class Segments:
 
     def clamp(self, score: Float, right: float = 1.0, wrong: float = 0.0) -> Float:
         """(n_candidates,) scores as they are, but where the truth is known: `right` for it, `wrong` for all others."""
-        known = self.to_candidates(~np.logical_and.reduceat(self.possible, self.claims.first_candidate[:-1]))
+        if self.is_known is None:
+            return score
+        known = np.repeat(self.is_known, self.domain_size)
         return np.where(known, np.where(self.possible, right, wrong), score)
 
 

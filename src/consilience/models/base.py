@@ -165,7 +165,7 @@ class Rival(ABC):
         claims, log_truth, is_known = truth_prior(as_claims(claims), known)
         started = time.perf_counter()
         tell = partial(progress, self.name) if progress else _silent
-        answer = self.solve(Segments(claims, log_truth), seed, tell)
+        answer = self.solve(Segments(claims, log_truth, is_known), seed, tell)
         decision, ties = decide(answer.truth, claims.first_candidate, seed)
         reliability = np.full((claims.n_sources, 3), np.nan)
         reliability[:, : 1 if answer.reliability.ndim == 1 else 3] = answer.reliability.reshape(

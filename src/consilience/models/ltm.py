@@ -23,14 +23,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from consilience.claims.encoding import Float, Int
+from consilience.claims.encoding import Float
 from consilience.errors import SettingsError
 from consilience.kernels.segments import Segments
 from consilience.models.base import Answer, Rival, Tell, positive, whole_number
-from consilience.results.decide import scatter_bits
+from consilience.models.order import colours
 
 SMALLEST = 1e-12
 """Rates are at least this and at most one less this, so that they have logarithms."""
@@ -82,8 +81,8 @@ class LTM(Rival):
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
         """Sample rates and truths in turn; average the probabilities of the truths."""
         claims = table.claims
-        source_order, kind = _structure(table)
-        fact_order = np.argsort(kind, kind="stable")
+        source_colour, kind = colours(claims, table.possible)
+        source_order, fact_order = (np.argsort(each, kind="stable") for each in (source_colour, kind))
         rng = np.random.default_rng(seed)
         scale = claims.n_candidates / self.prior_facts
         prior = np.array([[a * scale for a in self.false_positive], self.sensitivity])
@@ -144,20 +143,3 @@ class LTM(Rival):
             converged=True,
             learned={name: each.tolist() for name, each in learned.items() if len(each) <= MOST_LISTED},
         )
-
-
-def _structure(table: Segments, rounds: int = 4) -> tuple[Int, NDArray[np.uint64]]:
-    """(n_sources,) sources in an order, and (n_candidates,) the kind of each fact, that depend on the claims and known
-    truths alone: hashes of who claims a fact, of the other facts of its object, of what else these sources claim …"""
-    claims = table.claims
-    colour = np.ones(claims.n_sources, np.uint64)
-    for _ in range(rounds):
-        kind = table.possible.astype(np.uint64)
-        np.add.at(kind, claims.claim_candidate, scatter_bits(colour)[claims.claim_source])
-        kind = scatter_bits(kind)
-        kind += np.repeat(
-            scatter_bits(np.add.reduceat(kind, claims.first_candidate[:-1])), np.diff(claims.first_candidate)
-        )
-        colour = np.zeros(claims.n_sources, np.uint64)
-        np.add.at(colour, claims.claim_source, scatter_bits(kind)[claims.claim_candidate])
-    return np.argsort(colour, kind="stable"), kind

@@ -14,8 +14,10 @@ def structural_order(claims: Claims) -> Int:
     return np.argsort(colours(claims)[0], kind="stable")
 
 
-def colours(claims: Claims, rounds: int = 4) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """(n_sources,) and (n_candidates,) hashes that depend on the claims alone.
+def colours(
+    claims: Claims, possible: NDArray[np.bool_] | None = None, rounds: int = 4
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """(n_sources,) and (n_candidates,) hashes that depend on the claims alone, and on what known truths leave possible.
 
     Colour refinement: a candidate is coloured by the sources that claim it, an object by its candidates, a source by
     its claims' candidates and objects, a few rounds over. Colours mix by addition modulo 2**64, which does not care
@@ -24,7 +26,9 @@ def colours(claims: Claims, rounds: int = 4) -> tuple[NDArray[np.uint64], NDArra
     first, domain_size = claims.first_candidate[:-1], np.diff(claims.first_candidate)
     source = np.ones(claims.n_sources, np.uint64)
     for _ in range(rounds):
-        candidate = np.zeros(claims.n_candidates, np.uint64)
+        candidate = (
+            np.zeros(claims.n_candidates, np.uint64) if possible is None else possible.astype(np.uint64)
+        )
         np.add.at(candidate, claims.claim_candidate, scatter_bits(source)[claims.claim_source])
         candidate = scatter_bits(candidate)
         candidate += np.repeat(scatter_bits(np.add.reduceat(candidate, first)), domain_size)

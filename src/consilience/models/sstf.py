@@ -60,7 +60,6 @@ class SSTF(Rival):
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
         """Minimise E; what is climbed is -E."""
         claims = table.claims
-        # Of an object with one candidate a known truth rules nothing out: its fact has a score like any other.
         label = table.clamp(np.zeros(claims.n_candidates), 1.0, -1.0)
         is_free = label == 0
         # The publication needs known truths: without one all scores are 0. Votes then stand in for the neutral fact.

@@ -183,11 +183,8 @@ def slow_fact_finder(name, triples, rounds, known, divide=True):
 
     def fixed(beliefs):
         """Beliefs, with those of known objects as they are known."""
-        sure = {
-            m: z for m, z in known.items() if {z} != set(values_of[m])
-        }  # one value only: nothing to rule out
-        beliefs = {(m, z): (float(z == sure[m]) if m in sure else b) for (m, z), b in beliefs.items()}
-        return beliefs | dict.fromkeys(sure.items(), 1.0)
+        beliefs = {(m, z): (float(z == known[m]) if m in known else b) for (m, z), b in beliefs.items()}
+        return beliefs | dict.fromkeys(known.items(), 1.0)
 
     def divided(numbers):
         return {key: x / max(numbers.values()) for key, x in numbers.items()} if divide else numbers

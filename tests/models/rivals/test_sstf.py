@@ -35,13 +35,13 @@ def graph(model, fit):
 
 
 def labels(fit, known):
-    """(n_facts,) 1, -1, or NaN where nothing is known. Of an object's only value a known truth says nothing new."""
+    """(n_facts,) 1, -1, or NaN where nothing is known."""
     claims = fit.claims
     label = np.full(claims.n_candidates, np.nan)
     for m, name in enumerate(map(str, claims.objects)):
         domain = range(claims.first_candidate[m], claims.first_candidate[m + 1])
         for z in domain:
-            if name in known and len(domain) > 1:
+            if name in known:
                 label[z] = 1.0 if str(claims.values[int(claims.candidate_value[z])]) == known[name] else -1.0
     return label
 
