@@ -98,8 +98,12 @@ def anchors(path: Path) -> set[str]:
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:
-    index = PAGES["docs/index.md"]
-    linked = {(index.parent / link).resolve() for link in LINK.findall(index.read_text("utf-8"))}
+    indexes = [path for name, path in PAGES.items() if name.endswith("index.md")]
+    linked = {
+        (index.parent / link).resolve()
+        for index in indexes
+        for link in LINK.findall(index.read_text("utf-8"))
+    }
     unlinked = {name for name, path in PAGES.items() if path.resolve() not in linked} - {"docs/index.md"}
     assert not unlinked
 

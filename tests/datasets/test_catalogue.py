@@ -15,12 +15,13 @@ import pytest
 
 from consilience.datasets import catalogue as catalogue_module
 from consilience.datasets.catalogue import Columns, Dataset, RawFile, catalogue, find
+from consilience.datasets.convert import READERS
 from consilience.datasets.fetch import cache_dir, download, fetch, local
 from consilience.errors import DatasetError, UnknownNameError
 
 CONTENT = b"item;worker;label\r\n7;1;0\r\n7;2;1\r\n7;1;1\r\n7;1;1\r\n8;1;0\r\n"
 GOLD = b"7: 1, 8: 0"
-CONVERTIBLE = [name for name, dataset in catalogue().items() if dataset.convertible]
+BY_COLUMNS = [name for name, dataset in catalogue().items() if dataset.read_claims is not None]
 
 
 def raw_file(name: str, content: bytes, url: str) -> RawFile:
@@ -105,12 +106,18 @@ def test_entries_are_complete(name: str) -> None:
     assert (dataset.read_claims is None) == (dataset.read_truth is None)
 
 
-def test_book_has_files_but_no_recipe_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flight_has_files_but_no_recipe_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = serve(monkeypatch, lambda url: AssertionError("nothing should be asked for"))
-    with pytest.raises(DatasetError, match=r"book .*no recipe yet.*https://github\.com/"):
-        fetch("book")
-    assert len(find("book").files) == 3
+    with pytest.raises(DatasetError, match=r"flight .*no recipe yet.*https://github\.com/"):
+        fetch("flight")
+    assert len(find("flight").files) == 2
+    assert not find("flight").convertible
     assert not asked
+
+
+def test_readers_of_the_catalogue_exist() -> None:
+    named = {dataset.reader for dataset in catalogue().values()} - {None}
+    assert named == set(READERS)
 
 
 def test_an_unknown_name_gives_the_nearest() -> None:
@@ -118,7 +125,7 @@ def test_an_unknown_name_gives_the_nearest() -> None:
         find("flights")
 
 
-@pytest.mark.parametrize("name", CONVERTIBLE)
+@pytest.mark.parametrize("name", BY_COLUMNS)
 def test_recipes_reproduce_the_converted_tables(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

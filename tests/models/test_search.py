@@ -173,7 +173,9 @@ def test_a_concentration_that_is_given_is_kept(six_groups):
     ],
 )
 def test_settings_that_are_learned_are_refused(setting, value):
-    with pytest.raises(SettingsError, match=f"'{setting}' must be None: partition inference learns") as error:
+    with pytest.raises(
+        SettingsError, match=f"'{setting}' must be None: partition inference finds it itself"
+    ) as error:
         MSS(**{setting: value})
     assert "use inference='structured' to set it" in str(error.value)
     assert MSS(inference="structured", **{setting: value})

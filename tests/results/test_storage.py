@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,8 @@ from tests.results.made_fits import capitals_fit, claims_of, fit_of, partition_f
 
 
 def assert_same(one: Fit, other: Fit) -> None:
-    for name, value in vars(one.claims).items():
-        kept = getattr(other.claims, name)
+    for field in fields(one.claims):
+        name, value, kept = field.name, getattr(one.claims, field.name), getattr(other.claims, field.name)
         assert np.array_equal(value, kept) if isinstance(value, np.ndarray) else value == kept, name
     for part in ("truth", "decision", "source_reliability", "known"):
         np.testing.assert_array_equal(getattr(one, part), getattr(other, part))

@@ -1,1 +1,1 @@
-"""Data sets: made to order (`synthetic`, `capitals`), and public ones (`catalogue`, `fetch`)."""
+"""Data sets: made to order (`synthetic`, `capitals`, `tagging`), and public ones (`catalogue`, `fetch`)."""

@@ -68,11 +68,13 @@ class Dataset:
     files: tuple[RawFile, ...] = ()
     read_claims: Columns | None = None
     read_truth: Columns | None = None
+    reader: str | None = None
+    """The recipe of `convert.py` that reads the files, where taking columns is not enough."""
 
     @property
     def convertible(self) -> bool:
         """Whether `fetch` can make claims and truth of the original files."""
-        return self.read_claims is not None and self.read_truth is not None
+        return self.reader is not None or (self.read_claims is not None and self.read_truth is not None)
 
 
 @cache

@@ -23,9 +23,10 @@ from consilience.datasets.simulated import (
     observed,
     require_positive,
 )
+from consilience.datasets.tagging import N_IMAGES, tagging
 from consilience.errors import SettingsError, UnknownNameError
 
-__all__ = ["CASES", "Case", "Simulated", "bloc", "capitals", "from_model", "planted"]
+__all__ = ["CASES", "Case", "Simulated", "bloc", "capitals", "from_model", "planted", "tagging"]
 
 N_VALUES = 4
 """Size of every domain in the planted cases."""
@@ -120,6 +121,11 @@ def bloc(
     return _perform(parts, source, object_, n_objects, rng)
 
 
+def _tagging(n_objects: int = N_IMAGES, seed: int = 0) -> Simulated:
+    """One tag, at any size."""
+    return tagging(n_images=n_objects, seed=seed)
+
+
 @dataclass(frozen=True)
 class Case:
     """A generator as the command line offers it: `case(n_objects, seed)`."""
@@ -147,6 +153,10 @@ CASES: dict[str, Case] = {
     **{name: Case(description, partial(planted, name)) for name, (description, _) in PLANTED.items()},
     "bloc": Case(
         "1,000 sources, ten claims an object; 400 of them repeat a leader right 45 % of the time", bloc
+    ),
+    "tagging": Case(
+        "13,528 users tag 36,280 images, bird or not; three in four are in circles that copy a leader",
+        _tagging,
     ),
     "model": Case("groups, reliabilities, truths and answers drawn from the model's own priors", from_model),
 }

@@ -1,1 +1,1 @@
-"""Models side by side."""
+"""Models side by side, and how well one label is found."""

@@ -38,6 +38,8 @@ RANDOM_GROUPS = 20
 FAITHFUL, LOYAL = 0.99, 0.95
 """How often members are first taken to repeat their group's opinion: nearly always where every source starts alone and
 must not join lightly, most times where groups are there to begin with."""
+HELD = 12
+"""Sweeps, at the most, that end a settlement whose counts are held: another one follows."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
@@ -133,7 +135,7 @@ class Search:
             story = other if rise > 0 else story
             if not moved or rise <= self.tolerance * max(1.0, abs(story.bound)):
                 break
-        return self.converge(story) if counts else story
+        return self.converge(story, counts=counts, sweeps=None if counts else HELD)
 
     def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
         """Sweep until the bound rises by less than the tolerance."""
