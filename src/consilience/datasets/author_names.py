@@ -4,8 +4,8 @@
     Aho, Alfred V.; Ullman, Jeffrey  →  alfred aho, jeffrey ullman
     Jeffrey D. Ullman, Alfred Aho    →  alfred aho, jeffrey ullman
 
-Two spellings of one list become equal, so that stores who say the same are seen to. Nobody is guessed: nicknames,
-initials and misspellings stay what they are ("d knuth" is not "donald knuth").
+Two spellings of one list become equal, so that stores who say the same are seen to. Nicknames, initials and
+misspellings stay what they are: "d knuth" is not "donald knuth".
 """
 
 from __future__ import annotations
