@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from consilience.claims.encoding import Claims, Float, Int, offsets
 
@@ -141,7 +142,7 @@ class Labels:
         by_habit = np.argsort(key, kind="stable")
         in_order = key[by_habit]
         is_first = np.concatenate([[True], in_order[1:] != in_order[:-1]])
-        habits, claim_habit = in_order[is_first], np.empty(claims.n_claims, np.int64)
+        habits, claim_habit = in_order[is_first], np.empty(claims.n_claims, np.int32)
         claim_habit[by_habit] = np.cumsum(is_first) - 1
         return cls(
             segments=segments,
@@ -152,19 +153,35 @@ class Labels:
             habit_source=habits // n_labels,
             habit_label=habits % n_labels,
             by_habit=by_habit,
-            habit_object=segments.claim_object[by_habit],
+            habit_object=segments.claim_object[by_habit].astype(np.int32),
             first_of_habit=offsets(claim_habit, len(habits)),
             first_habit=offsets(habits // n_labels, claims.n_sources),
         )
 
-    def sum_by_object(self, on_claims: Float) -> Float:
-        """(n_objects, …) from (n_claims, …)"""
-        total: Float = np.add.reduceat(on_claims, self.segments.claims.first_claim[:-1], axis=0)
+    @cached_property
+    def _objects_by_habits(self) -> sparse.csr_array:
+        """(n_objects, n_habits) a one for every claim."""
+        claims = self.segments.claims
+        shape = (claims.n_objects, len(self.habit_source))
+        return sparse.csr_array((np.ones(claims.n_claims), self.claim_habit, claims.first_claim), shape=shape)
+
+    @cached_property
+    def _habits_by_objects(self) -> sparse.csr_array:
+        """(n_habits, n_objects) the same, the other way."""
+        claims = self.segments.claims
+        shape = (len(self.habit_source), claims.n_objects)
+        return sparse.csr_array(
+            (np.ones(claims.n_claims), self.habit_object, self.first_of_habit), shape=shape
+        )
+
+    def sum_by_object(self, on_habits: Float) -> Float:
+        """(n_objects, …): Σ over the object's claims of what holds for their habits, (n_habits, …)."""
+        total: Float = self._objects_by_habits @ on_habits
         return total
 
     def sum_by_habit(self, on_objects: Float) -> Float:
-        """(n_habits, n_labels): Σ over the habit's claims of what holds for their objects, (n_objects, n_labels)."""
-        total: Float = np.add.reduceat(on_objects[self.habit_object], self.first_of_habit[:-1], axis=0)
+        """(n_habits, …): Σ over the habit's claims of what holds for their objects, (n_objects, …)."""
+        total: Float = self._habits_by_objects @ on_objects
         return total
 
     def sum_by_source(self, on_habits: Float) -> Float:

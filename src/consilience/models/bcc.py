@@ -27,7 +27,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int
@@ -91,24 +90,9 @@ class Combination:
         """Σ_l β_zl, the same for all z."""
         return self.right + (self.labels.n_labels - 1) * self.wrong
 
-    @cached_property
-    def by_object(self) -> Any:
-        """(n_objects, n_habits) sparse: which habits claim on an object. A product with it sums over the claims of
-        an object, and takes no array of claims times V * M."""
-        first, n_habits = self.labels.segments.claims.first_claim, len(self.labels.habit_label)
-        said = self.labels.claim_habit.astype(np.int32)
-        return csr_array((np.ones(len(said)), said, first), shape=(len(first) - 1, n_habits))
-
-    @cached_property
-    def by_habit(self) -> Any:
-        """(n_habits, n_objects) sparse: the same, from the other side."""
-        about = self.labels.segments.claim_object[self.labels.by_habit].astype(np.int32)
-        shape = len(self.labels.habit_label), self.labels.segments.claims.n_objects
-        return csr_array((self.by_object.data, about, self.labels.first_of_habit), shape=shape)
-
     def global_step(self, responsible: Float) -> Counts:
         """The Dirichlets that r, (n_objects, V * M), gives."""
-        seen: Float = self.by_habit @ responsible
+        seen: Float = self.labels.sum_by_habit(responsible)
         by_subtype = responsible.sum(axis=0).reshape(-1, self.n_subtypes)
         return Counts(
             share=self.share + by_subtype.sum(axis=1),
@@ -119,7 +103,9 @@ class Combination:
 
     def local_step(self, given: Counts) -> tuple[Float, tuple[Float, float]]:
         """(n_objects, V * M) r, and with it Σ_m ln of what it was divided by."""
-        r: Float = self.by_object @ (digamma(given.said) - digamma(given.total)[self.labels.habit_source])
+        r: Float = self.labels.sum_by_object(
+            digamma(given.said) - digamma(given.total)[self.labels.habit_source]
+        )
         r += (expected_log(given.share)[:, None] + expected_log(given.subtype)).ravel()
         r.reshape(*self.labels.possible.shape, -1)[~self.labels.possible] = -np.inf
         highest = r.max(axis=1, keepdims=True)

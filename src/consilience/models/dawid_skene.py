@@ -57,9 +57,7 @@ class DawidSkene(Rival):
 
         def expect(given: tuple[Float, Float]) -> tuple[Float, float]:
             log_confusion, log_share = given
-            truth, evidence = labels.softmax(
-                log_share + labels.sum_by_object(log_confusion[labels.claim_habit])
-            )
+            truth, evidence = labels.softmax(log_share + labels.sum_by_object(log_confusion))
             return truth, float(evidence.sum())
 
         end = em(
