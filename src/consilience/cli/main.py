@@ -14,9 +14,10 @@ from consilience.cli.explain import explain
 from consilience.cli.fit import fit
 from consilience.cli.models import models
 from consilience.cli.output import guarded
+from consilience.cli.reproduce import reproduce
 from consilience.cli.simulate import simulate
 
-VERBS = (demo, fit, compare, explain, models, simulate, datasets)
+VERBS = (demo, fit, compare, explain, models, simulate, datasets, reproduce)
 
 app = typer.Typer(
     name="consilience",

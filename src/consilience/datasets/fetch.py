@@ -35,9 +35,14 @@ class Tables:
     truth: Path
 
 
+def data_dir() -> Path:
+    """Where data sets are looked for: `$CONSILIENCE_DATA`, by default ../shared/data."""
+    return Path(os.environ.get("CONSILIENCE_DATA") or Path("..", "shared", "data"))
+
+
 def local(name: str) -> Tables:
-    """The converted tables of a data set in `$CONSILIENCE_DATA`, by default ../shared/data."""
-    folder = Path(os.environ.get("CONSILIENCE_DATA") or Path("..", "shared", "data")) / find(name).name
+    """The converted tables of a data set in `data_dir`."""
+    folder = data_dir() / find(name).name
     tables = Tables(folder / "claims.csv.gz", folder / "truth.csv")
     missing = [str(path) for path in (tables.claims, tables.truth) if not path.is_file()]
     if missing:
