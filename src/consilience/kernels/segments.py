@@ -34,6 +34,11 @@ class Segments:
         """(n_objects,) K_m: how many candidates each object has."""
         return np.diff(self.claims.first_candidate)
 
+    @property
+    def has_common_labels(self) -> bool:
+        """Whether every object may have every value."""
+        return self.claims.domain != "claimed" and bool(np.all(self.domain_size == self.claims.n_values))
+
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
         """(n_candidates,) false where a known truth rules the candidate out."""
@@ -112,8 +117,7 @@ class Labels:
     claim_habit    : (n_claims,)
     habit_source   : (n_habits,)
     habit_label    : (n_habits,)
-    by_habit       : (n_claims,)             claims in the order of their habits
-    habit_object   : (n_claims,)             the objects of claims in that order
+    habit_object   : (n_claims,)             the objects of claims in the order of their habits
     first_of_habit : (n_habits + 1,)
     first_habit    : (n_sources + 1,)        habits of source n are first_habit[n] : first_habit[n + 1]
     """
@@ -125,7 +129,6 @@ class Labels:
     claim_habit: Int
     habit_source: Int
     habit_label: Int
-    by_habit: Int
     habit_object: Int
     first_of_habit: Int
     first_habit: Int
@@ -152,7 +155,6 @@ class Labels:
             claim_habit=claim_habit,
             habit_source=habits // n_labels,
             habit_label=habits % n_labels,
-            by_habit=by_habit,
             habit_object=segments.claim_object[by_habit].astype(np.int32),
             first_of_habit=offsets(claim_habit, len(habits)),
             first_habit=offsets(habits // n_labels, claims.n_sources),

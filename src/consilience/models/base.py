@@ -161,7 +161,8 @@ class Rival(ABC):
     ) -> Fit:
         """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer."""
         seed = whole_number("seed", seed, 0)
-        choose_kernel(engine), choose_runner(runner)
+        choose_kernel(engine)
+        choose_runner(runner)
         claims, log_truth, is_known = truth_prior(as_claims(claims), known)
         started = time.perf_counter()
         tell = partial(progress, self.name) if progress else _silent
@@ -219,13 +220,12 @@ def em(
     *,
     maximise: Callable[[L], G],
     expect: Callable[[G], tuple[L, float]],
-    log_prior: Callable[[G], float] = lambda given: 0.0,
     max_rounds: int,
     tolerance: float,
     tell: Tell,
 ) -> Ascent[G, L]:
-    """Expectation-maximisation from a first guess of the truths: the sweep loop, with the likelihood (and a prior,
-    where there is one) as the bound. `expect` gives the truths and the ln likelihood of the claims."""
+    """Expectation-maximisation from a first guess of the truths: the sweep loop, with the likelihood as the bound.
+    `expect` gives the truths and the ln likelihood of the claims."""
 
     def local_step(given: G) -> tuple[L, tuple[L, float]]:
         truth, likelihood = expect(given)
@@ -235,7 +235,7 @@ def em(
         maximise(start),
         local_step=local_step,
         global_step=lambda stats, given: maximise(stats[0]),
-        bound=lambda stats, given: {"likelihood": stats[1], "prior": log_prior(given)},
+        bound=lambda stats, given: {"likelihood": stats[1]},
         max_sweeps=max_rounds,
         tolerance=tolerance,
         progress=tell,

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int
-from consilience.errors import SettingsError
+from consilience.errors import SettingsError, UnsuitableTableError
 from consilience.kernels.numpy_partition import expected_log
 from consilience.kernels.segments import Labels, Segments
 from consilience.models.base import (
@@ -45,6 +45,8 @@ from consilience.models.base import (
 )
 from consilience.models.order import colours
 
+MOST_CELLS = 100_000_000
+"""Of EBCC's largest array; it keeps a few of this size, of eight bytes a cell."""
 SMALLEST = 1e-12
 """Prior count of a label that no vote supports: a Dirichlet has no zeros."""
 
@@ -241,6 +243,14 @@ class EBCC(Rival):
         if self.empirical_shares:
             share = np.maximum(vote.sum(axis=0), SMALLEST)
         subtype = self.subtype_count / self.n_subtypes
+        n_cells = table.claims.n_objects * labels.n_labels * self.n_subtypes
+        if n_cells > MOST_CELLS:
+            raise UnsuitableTableError(
+                self.name,
+                f"at most {MOST_CELLS:,} cells of objects × labels × subtypes",
+                f"{n_cells:,}",
+                "use ibcc, or fewer n_subtypes",
+            )
         model = Combination(labels, self.n_subtypes, share, subtype, self.right_count, self.wrong_count)
         kinds, kind = np.unique(colours(table.claims)[1], return_inverse=True)
         best: Ascent[Counts, Float] | None = None

@@ -70,7 +70,7 @@ class BWA(Rival):
         labels = common_labels(self.name, table)
         claims, first = table.claims, table.claims.first_claim[:-1]
         precision, a, n_claims = self.prior_precision, self.prior_claims, table.claims_of_source
-        is_known = table.sum_by_object((~table.possible).astype(np.float64)) > 0
+        is_known = np.zeros(claims.n_objects, np.bool_) if table.is_known is None else table.is_known
         vote = labels.vote()
         correction = 4 * (1 - 1 / labels.n_labels) if self.correct_prior else 1.0
         spread = (table.claims_of_object @ (vote * (1 - vote))) / claims.n_claims

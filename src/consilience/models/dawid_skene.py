@@ -95,7 +95,7 @@ class OneCoin(Rival):
     def solve(self, table: Segments, seed: int, tell: Tell) -> Answer:
         """EM; labels that recur have shares, which are learned, else every candidate is as likely as another."""
         claims = table.claims
-        common = claims.domain != "claimed"
+        common = table.has_common_labels
         log_wrong = -np.log(np.maximum(table.domain_size - 1, 1))[table.claim_object]
 
         def maximise(truth: Float) -> tuple[Float, Float]:

@@ -61,12 +61,14 @@ class SSTF(Rival):
         """Minimise E; what is climbed is -E."""
         claims = table.claims
         label = table.clamp(np.zeros(claims.n_candidates), 1.0, -1.0)
-        is_free = label == 0
+        is_fact = (table.votes > 0) | (label > 0)  # what nobody says contradicts nobody
+        label = np.where(is_fact, label, 0.0)
+        is_free = is_fact & (label == 0)
         # The publication needs known truths: without one all scores are 0. Votes then stand in for the neutral fact.
-        lean = np.zeros(claims.n_candidates) if label.any() else 2 * table.shares(table.votes) - 1
+        lean = np.zeros(claims.n_candidates) if label.any() else is_fact * (2 * table.shares(table.votes) - 1)
 
         n_others = table.sum_by_candidate((table.claims_of_source - 1)[claims.claim_source])
-        n_rivals = table.to_candidates(table.domain_size.astype(np.float64)) - 1
+        n_rivals = table.to_candidates(table.sum_by_object(is_fact.astype(np.float64))) - is_fact
         weight = self.same_source * n_others + n_rivals + self.neutral
 
         def spread(score: Float) -> Float:
@@ -86,7 +88,7 @@ class SSTF(Rival):
             tolerance=self.tolerance,
             tell=tell,
         )
-        belief = (1 + np.clip(np.where(is_free, score, label), -1.0, 1.0)) / 2
+        belief = is_fact * (1 + np.clip(np.where(is_free, score, label), -1.0, 1.0)) / 2
         return Answer(
             table.shares(belief),
             table.sum_by_source(belief[claims.claim_candidate]) / table.claims_of_source,
@@ -115,6 +117,8 @@ def _minimise(
     tell(1, start)
     while np.abs(move).max() > tolerance and len(trace) < max_rounds:
         reach = float(rest @ move)
+        if reach == 0.0:  # too near to tell
+            break
         bent = times(ahead)
         step = reach / float(ahead @ bent)
         x += step * ahead

@@ -31,7 +31,19 @@ def graph(model, fit):
     for m in range(claims.n_objects):
         for i, j in combinations(range(claims.first_candidate[m], claims.first_candidate[m + 1]), 2):
             weight[i, j] = weight[j, i] = -1.0
+    absent = ~is_fact(fit)
+    weight[absent] = weight[:, absent] = 0.0
     return weight, facts
+
+
+def is_fact(fit):
+    """(n_candidates,) claimed by somebody, or known to be true."""
+    claims = fit.claims
+    claimed = np.bincount(claims.claim_candidate, minlength=claims.n_candidates) > 0
+    given = np.repeat(
+        np.zeros(claims.n_objects, bool) if fit.known is None else fit.known, np.diff(claims.first_candidate)
+    )
+    return claimed | (given & (fit.truth == 1.0))
 
 
 def labels(fit, known):
@@ -43,6 +55,7 @@ def labels(fit, known):
         for z in domain:
             if name in known:
                 label[z] = 1.0 if str(claims.values[int(claims.candidate_value[z])]) == known[name] else -1.0
+    label[~is_fact(fit)] = 0.0
     return label
 
 
@@ -67,7 +80,7 @@ def test_the_end_is_the_minimum_in_closed_form(model, domain):
         system = np.diag(np.abs(weight).sum(axis=1) + model.neutral) - weight
         score[free] = np.linalg.solve(system[np.ix_(free, free)], weight[np.ix_(free, ~free)] @ score[~free])
         assert np.abs(score).max() <= 1
-        belief = (1 + score) / 2
+        belief = is_fact(fit) * (1 + score) / 2
         total = np.add.reduceat(belief, fit.claims.first_candidate[:-1])
         assert fit.truth == pytest.approx(
             belief / np.repeat(total, np.diff(fit.claims.first_candidate)), abs=1e-9
@@ -146,3 +159,11 @@ def test_rounds_run_out():
 def test_settings_are_checked(setting, given):
     with pytest.raises(SettingsError, match=setting):
         SSTF(**{setting: given})
+
+
+def test_a_label_that_nobody_says_is_never_the_answer():
+    rows = [("a", "o0", "x"), ("b", "o0", "y"), *((s, f"o{i}", "x") for i in range(1, 8) for s in "cd")]
+    claims = read_claims(rows, domain=list("xyzuvw"))
+    for known in (None, {"o0": "x"}):
+        fit = SSTF().fit(claims, known=known)
+        assert [row["value"] for row in fit.truths.to_pylist()][1:] == ["x"] * 7
