@@ -19,7 +19,7 @@ def page() -> list[str]:
     """The page, line by line; of several records of a model the last counts."""
     models = {record["model"]: record for record in read("models")}
     peers = {record["model"]: record for record in read("peers")}
-    n_claims = next(iter(models.values()))["n_claims"]
+    n_claims = max((of["n_claims"] for of in (*models.values(), *peers.values())), default=0)
     lines = [
         "# How fast the rivals are",
         "",

@@ -167,8 +167,16 @@ def provenance() -> dict[str, Any]:
     return {
         "commit": git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "src") else ""),
         "consilience": cs.__version__, "python": platform.python_version(), "numpy": np.__version__,
-        "crowd-kit": "1.4.2", "machine": platform.machine(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
+        "crowd-kit": peer_version(), "machine": platform.machine(), "cores": os.cpu_count(),
+        "date": time.strftime("%Y-%m-%d"),
     }  # fmt: skip
+
+
+def peer_version() -> str | None:
+    if not PEERS.exists():
+        return None
+    ask = "from importlib.metadata import version; print(version('crowd-kit'))"
+    return subprocess.run([PEERS, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
 
 
 PARTS = {"models": models, "peers": peers}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,10 @@ def test_the_table_has_the_most_accurate_first_and_goes_to_stderr(
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
     assert "2 models on" in done.stderr
+    table = done.stderr.split("2 models on")[1]
+    accuracies = [float(share[:-1]) for share in re.findall(r"\d+\.\d%", table)]
+    assert len(accuracies) == 2
+    assert accuracies == sorted(accuracies, reverse=True)
     assert "objects with a gold truth" in done.stderr
 
 

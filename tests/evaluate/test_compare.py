@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import polars
 import pytest
 
 import consilience as cs
 from consilience.datasets.synthetic import planted
-from consilience.errors import ClaimsError, UnknownNameError
+from consilience.errors import ClaimsError, InputError, UnknownNameError
 from consilience.evaluate.compare import SCHEMA, named, run
 from consilience.models.vote import Vote
 
@@ -85,8 +86,10 @@ def test_without_gold_there_is_time_and_no_accuracy(data):
 
 
 def test_a_frame_comes_back_as_the_kind_that_came_in(data):
-    frame = cs.compare(data.claims.to_pandas(), truth=data.truth, models="vote")
-    assert list(frame.columns) == SCHEMA.names
+    for claims in (data.claims.to_pandas(), polars.from_arrow(data.claims)):
+        frame = cs.compare(claims, truth=data.truth, models="vote")
+        assert type(frame) is type(claims)
+        assert list(frame.columns) == SCHEMA.names
 
 
 def test_wrong_names_and_wrong_gold_are_errors_at_once(data):
@@ -94,7 +97,11 @@ def test_wrong_names_and_wrong_gold_are_errors_at_once(data):
         named(["vot"])
     with pytest.raises(ClaimsError, match="none of the 1 objects"):
         cs.compare(data.claims, truth={"elsewhere": "1"}, models="vote")
+    for wrong in ({"seed": -1}, {"known": {"elsewhere": "1"}}, {"engine": "nonsense"}, {"models": [None]}):
+        with pytest.raises(InputError):
+            cs.compare(data.claims, **{"models": "vote", **wrong})
     assert [model.name for model in named("all")] == cs.models()
+    assert named(Vote()) == named("vote") == [Vote()]
 
 
 def test_known_truths_reach_every_model(data):

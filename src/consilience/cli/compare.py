@@ -47,7 +47,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list on stdout.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run models side by side on one table, each with its published defaults.
+    """Run models side by side on one table, each with its default settings.
 
     A model that fails is named with its reason; the others go on.
 
@@ -59,7 +59,8 @@ def compare(
     from consilience.evaluate.compare import named, run
     from consilience.kernels.choose import choose as choose_kernel
 
-    chosen, screen = named(models if models == "all" else models.split(",")), Screen(quiet=quiet)
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    chosen, screen = named("all" if models == "all" else names), Screen(quiet=quiet)
     choose_kernel(engine)
     table, gold, helpful = read_tables(
         claims, truth, known, source=source, object_=object_, value=value,

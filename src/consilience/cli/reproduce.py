@@ -40,25 +40,30 @@ def reproduce(
     """
     from consilience.evaluate.reproduce import PARTS
     from consilience.evaluate.reproduce import reproduce as run
+    from consilience.report import charts
     from consilience.report.reproduction import html, markdown, tables
 
     if part != "all" and part not in PARTS:
         raise UnknownNameError("part", part, ["all", *PARTS])
     books, gold = _files(data)
+    charts.require()
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot write {out!r}: {error.strerror or error}. Choose another folder.") from None
     screen = Screen(quiet=quiet)
     with screen.progress() as progress:
         found = run(
             PARTS if part == "all" else [part], books, gold, quick=quick, seed=seed,
             say=(lambda text: progress(text, 0, float("nan"))) if progress else (lambda text: None),
         )  # fmt: skip
-    folder = Path(out)
     pages = {
         "paper.json": json.dumps(found, indent=1, ensure_ascii=False),
         "paper.md": markdown(found),
         "paper.html": html(found),
     }
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():
             (folder / name).write_text(text, "utf-8")
     except OSError as error:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from consilience.claims.frames import to_frame
+from consilience.errors import SettingsError
+from consilience.kernels.choose import choose as choose_kernel
 from consilience.models import registry
-from consilience.models.base import Model, Progress, as_claims
+from consilience.models.base import Model, Progress, as_claims, whole_number
 from consilience.results.fit import Fit
 from consilience.results.score import Score, gold_candidates
 
@@ -42,7 +45,8 @@ class Outcome:
     """What became of one model; what does not apply is None.
 
     log_loss, calibration_error : for models whose truths are probabilities
-    peak_memory                 : bytes that the fit had allocated at its height, beyond the claims
+    seconds                     : of the fit alone; a second fit, not timed, is watched for its memory
+    peak_memory                 : bytes that Python and NumPy had allocated at the height of a fit, beyond the claims
     error                       : why it failed, where it did
     """
 
@@ -65,7 +69,7 @@ def compare(
     claims: Any,
     *,
     truth: Any = None,
-    models: str | Sequence[str | Model] = "all",
+    models: str | Model | Sequence[str | Model] = "all",
     known: Any = None,
     seed: int = 0,
     engine: str = "auto",
@@ -95,10 +99,14 @@ def run(
     engine: str = "auto",
     progress: Progress | None = None,
 ) -> Iterator[Outcome]:
-    """The models one after another, each outcome as soon as it is there."""
+    """The models one after another, each outcome when it is there. What no model could use is an error at once."""
     claims = as_claims(claims)
+    choose_kernel(engine)
+    seed = whole_number("seed", seed, 0)
     if truth is not None:
-        gold_candidates(truth, claims)  # wrong gold is an error now, not of every model
+        gold_candidates(truth, claims)
+    if known is not None:
+        gold_candidates(known, claims, "known")
     for model in models:
         try:
             yield _outcome(model, claims, truth, known=known, seed=seed, engine=engine, progress=progress)
@@ -106,21 +114,26 @@ def run(
             yield Outcome(model.name, error=f"{type(error).__name__}: {error}")
 
 
-def named(models: str | Sequence[str | Model]) -> list[Model]:
+def named(models: str | Model | Sequence[str | Model]) -> list[Model]:
     """Models by their names, or as they are; "all" is every one."""
-    wanted = list(registry.MODELS) if models == "all" else [models] if isinstance(models, str) else models
+    wanted: Sequence[str | Model]
+    if models == "all":
+        wanted = list(registry.MODELS)
+    elif isinstance(models, str) or not isinstance(models, Sequence):
+        wanted = [models]
+    else:
+        wanted = models
+    for each in wanted:
+        if not isinstance(each, str) and not hasattr(each, "fit"):
+            raise SettingsError("models", "names of models, or models", each)
     return [registry.model(each) if isinstance(each, str) else each for each in wanted]
 
 
 def _outcome(model: Model, claims: Any, truth: Any, **how: Any) -> Outcome:
-    model.fit(SMALL, engine=how["engine"])
-    gc.collect()
-    tracemalloc.start()
-    try:
-        fit: Fit = model.fit(claims, **how)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    with suppress(Exception):
+        model.fit(SMALL, engine=how["engine"])
+    fit: Fit = model.fit(claims, **how)
+    peak = _peak_memory(lambda: model.fit(claims, **how))
     score: Score | None = None if truth is None else fit.score(truth)
     sure = score is not None and getattr(model, "probabilistic", True)
     return Outcome(
@@ -137,3 +150,22 @@ def _outcome(model: Model, claims: Any, truth: Any, **how: Any) -> Outcome:
         bound=fit.bound,
         warnings=fit.warnings,
     )
+
+
+def _peak_memory(work: Callable[[], object]) -> int:
+    """Bytes that Python and NumPy had allocated at the height of the work, beyond what was there before.
+
+    Watching allocations slows them down, so whatever is timed must not be watched.
+    """
+    gc.collect()
+    was_on = tracemalloc.is_tracing()
+    if not was_on:
+        tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        work()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not was_on:
+            tracemalloc.stop()

@@ -10,6 +10,11 @@ from consilience.errors import EngineUnavailableError
 SIZE = {"width": 520, "height": 280}
 
 
+def require() -> None:
+    """An error at once, and not after long work, where charts cannot be drawn."""
+    _altair()
+
+
 def curve(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title: str) -> str:
     """Lines with points over an axis of ordered names, one colour a series."""
     alt = _altair()

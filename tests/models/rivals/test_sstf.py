@@ -40,9 +40,8 @@ def is_fact(fit):
     """(n_candidates,) claimed by somebody, or known to be true."""
     claims = fit.claims
     claimed = np.bincount(claims.claim_candidate, minlength=claims.n_candidates) > 0
-    given = np.repeat(
-        np.zeros(claims.n_objects, bool) if fit.known is None else fit.known, np.diff(claims.first_candidate)
-    )
+    known = np.zeros(claims.n_objects, bool) if fit.known is None else fit.known
+    given = np.repeat(known, np.diff(claims.first_candidate))
     return claimed | (given & (fit.truth == 1.0))
 
 
