@@ -56,6 +56,7 @@ def test_a_model_that_fails_is_named_and_the_others_go_on(
     assert broken["error"] == "MemoryError: too large"
     assert vote["accuracy"] is not None
     assert "warning: broken failed: MemoryError: too large" in done.stderr
+    assert run("compare", claims, "--models", "broken").exit_code == 1
 
 
 def test_a_wrong_name_is_said_before_anything_is_read(run: Run, claims: Path) -> None:

@@ -83,11 +83,13 @@ def compare(
         print_json([_record(outcome, table, seed) for outcome in done])
     if interrupted:
         raise KeyboardInterrupt
+    if all(outcome.error is not None for outcome in done):
+        raise typer.Exit(1)
 
 
 def _in_short(outcome: Outcome) -> str:
     if outcome.error is not None:
-        return f"{outcome.model}: {outcome.error}"
+        return f"{outcome.model}: failed"
     right = "" if outcome.accuracy is None else f"{outcome.accuracy:.1%} right, "
     return f"{outcome.model}: {right}{outcome.seconds:.2g} s"
 
@@ -100,7 +102,7 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
         gold = f" on {worked[0].n_gold:,} objects with a gold truth" if worked[0].n_gold else ""
         screen.table(
             f"{len(worked)} models{gold}",
-            ["model", "accuracy", "log loss", "calibration", "seconds", "sweeps", "memory", ""],
+            ["model", "accuracy", "log loss", "calibration", "seconds", "sweeps", "memory"],
             [
                 [
                     each.model,
@@ -108,17 +110,20 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
                     "" if each.log_loss is None else f"{each.log_loss:.3f}",
                     "" if each.calibration_error is None else f"{each.calibration_error:.3f}",
                     f"{each.seconds:.2f}",
-                    f"{each.sweeps:,}",
+                    f"{each.sweeps:,}{'' if each.converged else '+'}",
                     _memory(each.peak_memory or 0),
-                    "" if each.converged else "not converged",
                 ]
                 for each in worked
             ],
             text=1,
         )
+        if not all(each.converged for each in worked):
+            screen.say("+: not converged")
     for outcome in outcomes:
         if outcome.error is not None:
             screen.warn(f"{outcome.model} failed: {outcome.error}")
+        for warning in outcome.warnings if outcome.converged else ():
+            screen.warn(f"{outcome.model}: {warning}")
 
 
 def _memory(n_bytes: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from consilience.claims.frames import to_frame
-from consilience.errors import SettingsError
+from consilience.errors import ConsilienceError, SettingsError
 from consilience.kernels.choose import choose as choose_kernel
 from consilience.models import registry
 from consilience.models.base import Model, Progress, as_claims, whole_number
@@ -111,7 +111,8 @@ def run(
         try:
             yield _outcome(model, claims, truth, known=known, seed=seed, engine=engine, progress=progress)
         except Exception as error:
-            yield Outcome(model.name, error=f"{type(error).__name__}: {error}")
+            told = str(error) if isinstance(error, ConsilienceError) else f"{type(error).__name__}: {error}"
+            yield Outcome(model.name, error=told)
 
 
 def named(models: str | Model | Sequence[str | Model]) -> list[Model]:

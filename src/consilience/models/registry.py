@@ -39,7 +39,7 @@ MODELS: dict[str, type[Any]] = {
 def model(name: str, **settings: Any) -> Model:
     """The model of that name, with these settings and its defaults for the rest."""
     if name not in MODELS:
-        raise UnknownNameError("model", name, MODELS)
+        raise UnknownNameError("model", name, MODELS, "`consilience models` lists them.")
     known = [field.name for field in fields(MODELS[name])]
     for setting in settings:
         if setting not in known:

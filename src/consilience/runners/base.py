@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Protocol, TypeVar
 
 from consilience.claims.encoding import Shard
@@ -30,6 +31,9 @@ class Runner(Protocol):
         """One local step on every shard: each shard's locals, and the sum of their statistics."""
         ...
 
-    def map(self, work: Callable[[int], R], items: Sequence[int]) -> list[R]:
-        """Independent work, side by side where that is possible: the results in order."""
+    def map(self, work: Callable[[int], R], items: Sequence[int], stop: Event) -> list[R]:
+        """Independent work, side by side where that is possible: the results in order.
+
+        Where one piece fails, or the whole is interrupted, `stop` tells the others, and none is left running.
+        """
         ...

@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from threading import Event
 from typing import ClassVar
 
 from consilience.claims.encoding import Shard
@@ -38,7 +39,7 @@ class Inline:
         """One a thread, and no more than pay for themselves."""
         return self.shards or min(self._threads(), 1 + n_claims // SMALL)
 
-    def map(self, work: Callable[[int], R], items: Sequence[int]) -> list[R]:
+    def map(self, work: Callable[[int], R], items: Sequence[int], stop: Event) -> list[R]:
         """Each item on a thread of its own, as many at a time as there are threads."""
         if len(items) == 1 or self._threads() == 1:
             return [work(item) for item in items]
@@ -49,8 +50,11 @@ class Inline:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failed = [future for future in done if future.exception()]
             return [future.result() for future in failed or futures]
+        except BaseException:
+            stop.set()
+            raise
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
     def map_sum(
         self, step: Step[G, P, S], shards: Sequence[Shard], given: G, prior: P, warm: Sequence[Locals | None]

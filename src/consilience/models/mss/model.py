@@ -186,11 +186,7 @@ class MSS:
             path = path_of(f"start {j + 1}/{self.n_starts}")
             return replace(search, told=path.told).start(j, np.random.default_rng([seed, j])), path
 
-        try:
-            grown = sorted(runner.map(grow, range(self.n_starts)), key=lambda each: -each[0].bound)
-        except BaseException:
-            stop.set()
-            raise
+        grown = sorted(runner.map(grow, range(self.n_starts), stop), key=lambda each: -each[0].bound)
         (best, path), others = grown[0], grown[1:]
         moving = path_of("larger moves")
         story = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
