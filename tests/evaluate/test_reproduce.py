@@ -67,6 +67,7 @@ def test_every_cell_is_there_ours_and_the_papers(found):
         assert row["ours"]["book_seconds"] > 0
         assert set(row["ours"]) == set(row["paper"])
     assert [row["kappa"] for row in found["figure4"]["ours"]] == [1e-300, 5.0, 1e300]
+    assert found["data"]["images"] == 60
     json.dumps(found, allow_nan=False)
 
 

@@ -99,7 +99,8 @@ def reproduce(
     """
     claims = read_claims(read_books(books, cleaning="paper"))
     truth = read_truths(read_gold(gold, cleaning="paper"))
-    found: dict[str, Any] = {"quick": quick, "seed": seed, "data": _sizes(claims, truth)}
+    n_images = QUICK_IMAGES if quick else N_IMAGES
+    found: dict[str, Any] = {"quick": quick, "seed": seed, "data": _sizes(claims, truth, n_images)}
     rows = contenders(quick=quick)
     fits: dict[str, Fit] = {}
     if {"table1", "table2", "table3"} & set(parts):
@@ -110,7 +111,7 @@ def reproduce(
             )
     tags: dict[str, dict[str, float]] = {}
     if {"table1", "table3"} & set(parts):
-        tags = _tags(rows, QUICK_IMAGES if quick else N_IMAGES, seed, say)
+        tags = _tags(rows, n_images, seed, say)
     if "table1" in parts:
         found["table1"] = [
             {
@@ -145,10 +146,10 @@ def reproduce(
     return found
 
 
-def _sizes(claims: Claims, truth: Truths) -> dict[str, int]:
+def _sizes(claims: Claims, truth: Truths, n_images: int) -> dict[str, int]:
     return {
         "stores": claims.n_sources, "books": claims.n_objects, "listings": claims.n_claims,
-        "gold": len(truth.objects), "images": N_IMAGES, "tags": len(TAGS),
+        "gold": len(truth.objects), "images": n_images, "tags": len(TAGS),
     }  # fmt: skip
 
 

@@ -150,7 +150,8 @@ def _about(found: Mapping[str, Any]) -> list[str]:
     size = "Quick run: small tags, few κ, one setting of the paper's grid. " if found["quick"] else ""
     return [
         f"{size}Books: {data['stores']:,} stores, {data['books']:,} books, {data['listings']:,} claims, {data['gold']} "
-        f"with gold, in the plain cleaning. Tags are simulated in the shape of the paper's. Seed {found['seed']}."
+        f"with gold, in the plain cleaning. Tags are simulated in the paper's shape, on {data['images']:,} images. "
+        f"Seed {found['seed']}."
     ]
 
 
