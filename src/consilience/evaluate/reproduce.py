@@ -55,6 +55,9 @@ LEAST_GOLD = 5
 """Gold books that a store of Table 2 must have listed: the accuracy of one with fewer says little."""
 RANKED = 10
 
+REPEATS, SHORT = 4, 2.0
+"""Fits to the books that are timed besides the first, where that took fewer seconds than this."""
+
 Say = Callable[[str], None]
 
 
@@ -69,9 +72,15 @@ class Contender:
 
 
 def contenders(*, quick: bool) -> list[Contender]:
-    """Those of the paper, and MSS as we default to. The paper picked its settings from a grid by the bound; that takes
-    a quarter of an hour, so `quick` takes settings from within the grid."""
-    as_printed = MSS(inference="mean-field", n_starts=1, select=None if quick else "grid")
+    """Those of the paper, and MSS as we default to.
+
+    The paper picked its settings from a grid by the bound; `quick` takes some from within the grid. It says neither at
+    how many groups it truncated nor when it stopped: ten groups have a higher bound on books than thirty, and its nine
+    rounds are those of a tolerance of a thousandth, beyond which ours decides one book in two hundred otherwise.
+    """
+    as_printed = MSS(
+        inference="mean-field", n_starts=1, max_groups=10, tolerance=1e-3, select=None if quick else "grid"
+    )
     return [
         Contender("Voting", model("vote")),
         Contender("2-Estimates", model("2-estimates")),
@@ -106,9 +115,7 @@ def reproduce(
     if {"table1", "table2", "table3"} & set(parts):
         for row in rows:
             say(f"books: {row.name}")
-            fits[row.name] = row.model.fit(
-                claims, known=_some(truth, seed) if row.helped else None, seed=seed
-            )
+            fits[row.name] = _timed(row, claims, truth, seed)
     tags: dict[str, dict[str, float]] = {}
     if {"table1", "table3"} & set(parts):
         tags = _tags(rows, n_images, seed, say)
@@ -144,6 +151,15 @@ def reproduce(
     if "figure4" in parts:
         found["figure4"] = {"paper": {"peak": PAPER_PEAK}, "ours": _curve(claims, truth, quick, seed, say)}
     return found
+
+
+def _timed(row: Contender, claims: Claims, truth: Truths, seed: int) -> Fit:
+    """The fastest of several fits, if they are short: what a model loads and compiles at first is not counted."""
+    known = _some(truth, seed) if row.helped else None
+    first = row.model.fit(claims, known=known, seed=seed)
+    again = REPEATS if first.seconds < SHORT else 0
+    fits = [first, *(row.model.fit(claims, known=known, seed=seed) for _ in range(again))]
+    return min(fits, key=lambda fit: fit.seconds)
 
 
 def _sizes(claims: Claims, truth: Truths, n_images: int) -> dict[str, int]:

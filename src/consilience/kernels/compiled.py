@@ -6,12 +6,17 @@ lock, so a runner may give each thread a shard.
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp, log, pi
 
 import numpy as np
 from numba import njit
 
 from consilience.kernels.state import COARSE, FINE, UNIT
+
+HALF_LOG_TAU = 0.5 * log(2 * pi)
+LOG_2 = log(2.0)
+SQRT_HALF = int(np.sqrt(0.5).view(np.int64))
+"""√½ as the bits of a float."""
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
@@ -49,6 +54,60 @@ def digamma(x):  # type: ignore[no-untyped-def]
         )
     )
     return shift + log(x) - 0.5 / x - series
+
+
+@compiled
+def logs(x, out):  # type: ignore[no-untyped-def]
+    """ln of normal positive numbers: several times faster than `log`, as its loops neither branch nor call.
+
+    x = 2^e m with m from √½ to √2, and ln m = 2 artanh s with s = (m - 1) / (m + 1), as a series in s².
+    """
+    bits, mantissa = x.view(np.int64), out.view(np.int64)
+    for i in range(len(x)):
+        mantissa[i] = bits[i] - ((bits[i] - SQRT_HALF) >> 52 << 52)
+    for i in range(len(x)):
+        s = (out[i] - 1.0) / (out[i] + 1.0)
+        w = s * s
+        series = w * (1 / 11 + w * (1 / 13 + w * (1 / 15 + w * (1 / 17 + w * (1 / 19)))))
+        series = w * (1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + series))))
+        out[i] = 2.0 * s * (1.0 + series) + ((bits[i] - SQRT_HALF) >> 52) * LOG_2
+
+
+@compiled
+def gammas(x, psi, log_gamma, room):  # type: ignore[no-untyped-def]
+    """ψ and lnΓ of every x > 0; `room` is (3, at least as many), to work in.
+
+    With P = x (x + 1) … (x + 7): ψ(x) = ψ(x + 8) - P' / P and lnΓ(x) = lnΓ(x + 8) - ln P; then the asymptotic series.
+    Factors are taken in pairs, (x + i)(x + 7 - i) = x² + 7x + i (7 - i), which all have the same derivative.
+    """
+    n = len(x)
+    shifted, product, log_of = room[0, :n], room[1, :n], room[2, :n]
+    for i in range(n):
+        y = min(x[i], 1e30)  # beyond it the shift makes no difference, and its product no number
+        a = y * (y + 7.0)
+        b, c, d = a + 6.0, a + 10.0, a + 12.0
+        p = a * b * c * d
+        z = x[i] + 8.0
+        both = 1.0 / (z * p)
+        inverse = both * p
+        square = inverse * inverse
+        series = square * (1 / 240 - square * (1 / 132 - square * (691 / 32760)))
+        series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - series)))
+        slope = (2.0 * y + 7.0) * ((a + b) * c * d + a * b * (c + d))
+        psi[i] = -0.5 * inverse - series - slope * (both * z)
+        series = square * (1 / 1680 - square * (1 / 1188 - square * (691 / 360360)))
+        log_gamma[i] = (
+            inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - series))) - z + HALF_LOG_TAU
+        )
+        shifted[i] = z
+        product[i] = p
+    logs(shifted, log_of)
+    for i in range(n):
+        psi[i] += log_of[i]
+        log_gamma[i] += (x[i] + 7.5) * log_of[i]
+    logs(product, log_of)
+    for i in range(n):
+        log_gamma[i] -= log_of[i]
 
 
 @compiled

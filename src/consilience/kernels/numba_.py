@@ -7,7 +7,7 @@ from math import exp, lgamma, log
 import numpy as np
 
 from consilience.claims.encoding import Shard
-from consilience.kernels.compiled import add_term, compiled, digamma, fixed, log_add
+from consilience.kernels.compiled import add_term, compiled, digamma, fixed, gammas, log_add
 from consilience.kernels.numba_partition import partition, relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
 from consilience.kernels.state import Globals, Locals, Prior, Stats
@@ -193,97 +193,107 @@ def _mean_field(  # type: ignore[no-untyped-def]
     weight, log_reliable, true_count, false_count, prior_reliability,
     truth, object_reliability, score, reliable, terms,
 ):  # fmt: skip
+    """Groups are the last axis and the innermost loop: they lie side by side in memory, as in `weight` and `score`."""
     n_objects, n_groups = len(first_claim) - 1, len(log_reliable)
     widest = 0
     for m in range(n_objects):
         widest = max(widest, first_candidate[m + 1] - first_candidate[m])
-    count = np.empty((n_groups, widest))
-    alpha = np.empty((n_groups, widest))
-    log_answer = np.empty((n_groups, widest))
-    tail_count, tail_answer, logit = np.empty(widest), np.empty(widest), np.empty(widest)
-    normaliser, prior_total = np.empty(2), np.empty(2)
+    normaliser, same, other = _by_domain_size(widest, true_count, false_count, prior_reliability)
+    count = np.empty((widest, n_groups + 1))  # the last column is the tail's
+    to_score = np.empty((widest, n_groups + 1), np.int64)
+    shape = (widest, n_groups)
+    alpha, log_answer, log_gamma = np.empty(shape), np.empty(shape), np.empty(shape)
+    room = np.empty((3, widest * n_groups))
+    logit = np.empty(widest)
+    total, psi_total, log_gamma_total = np.empty(n_groups), np.empty(n_groups), np.empty(n_groups)
+    against, q0 = np.empty(n_groups), np.empty(n_groups)
+    claims, answers = np.empty(n_groups), np.empty(n_groups)
 
     for m in range(n_objects):
         start, size = first_candidate[m], first_candidate[m + 1] - first_candidate[m]
         nu = truth[start : start + size]
-        same = other = 0.0
-        for r in range(2):
-            eta, theta = true_count[r], false_count[r]
-            prior_total[r] = eta + (size - 1) * theta
-            normaliser[r] = lgamma(prior_total[r]) - lgamma(eta) - (size - 1) * lgamma(theta)
-            total = digamma(prior_total[r])
-            same += prior_reliability[r] * (digamma(eta) - total)
-            other += prior_reliability[r] * (digamma(theta) - total)
-
-        count[:, :size] = 0.0
-        tail_count[:size] = 0.0
+        q1 = object_reliability[m]
+        count[:size] = 0.0
         for i in range(first_claim[m], first_claim[m + 1]):
             n, k = claim_source[i], claim_candidate[i] - start
-            for g in range(n_groups):
-                count[g, k] += weight[n, g]
-            tail_count[k] += weight[n, n_groups]
+            for g in range(n_groups + 1):
+                count[k, g] += weight[n, g]
 
+        # 1. answers
+        total[:] = 0.0
         for k in range(size):
-            logit[k] = log_truth[start + k] + tail_count[k] * (same - other)
-        claims = answers = reliability = truth_term = 0.0
+            soft_0 = true_count[0] * nu[k] + false_count[0] * (1 - nu[k])
+            soft_1 = true_count[1] * nu[k] + false_count[1] * (1 - nu[k])
+            for g in range(n_groups):
+                alpha[k, g] = count[k, g] + (1 - q1[g]) * soft_0 + q1[g] * soft_1
+                total[g] += alpha[k, g]
+        cells = size * n_groups
+        gammas(alpha.ravel()[:cells], log_answer.ravel()[:cells], log_gamma.ravel()[:cells], room)
+        gammas(total, psi_total, log_gamma_total, room)
+        # 2. reliability on this object
         for g in range(n_groups):
-            # 1. answers
-            q1 = object_reliability[m, g]
-            alpha_total = 0.0
-            for k in range(size):
-                alpha[g, k] = (
-                    count[g, k]
-                    + (1 - q1) * (true_count[0] * nu[k] + false_count[0] * (1 - nu[k]))
-                    + q1 * (true_count[1] * nu[k] + false_count[1] * (1 - nu[k]))
+            against[g] = log_reliable[g, 0] - log_reliable[g, 1] + normaliser[size, 0] - normaliser[size, 1]
+            claims[g] = 0.0
+            answers[g] = -log_gamma_total[g]
+        for k in range(size):
+            soft = (true_count[0] - true_count[1]) * nu[k] + (false_count[0] - false_count[1]) * (1 - nu[k])
+            for g in range(n_groups):
+                log_answer[k, g] -= psi_total[g]
+                against[g] += soft * log_answer[k, g]
+                claims[g] += count[k, g] * log_answer[k, g]
+                answers[g] += log_gamma[k, g] - (alpha[k, g] - 1) * log_answer[k, g]
+        reliability = 0.0
+        for g in range(n_groups):
+            q1[g] = 1.0 / (1.0 + exp(against[g]))
+            q0[g] = 1.0 - q1[g]
+            reliable[g, 0] += fixed(q0[g])
+            reliable[g, 1] += fixed(q1[g])
+            reliability += q0[g] * log_reliable[g, 0] + q1[g] * log_reliable[g, 1]
+            if 0.0 < q1[g] < 1.0:
+                reliability -= q1[g] * log(q1[g]) + q0[g] * log(q0[g])
+            answers[g] += q0[g] * normaliser[size, 0] + q1[g] * normaliser[size, 1]
+        # 3. truth; a claim in the tail speaks through the prior predictive
+        for k in range(size):
+            logit[k] = log_truth[start + k] + count[k, n_groups] * (same[size] - other[size])
+            for g in range(n_groups):
+                sharpness = q0[g] * (true_count[0] - false_count[0]) + q1[g] * (
+                    true_count[1] - false_count[1]
                 )
-                alpha_total += alpha[g, k]
-            psi_total = digamma(alpha_total)
-            answers -= lgamma(alpha_total)
-            # 2. reliability on this object
-            against = log_reliable[g, 0] + normaliser[0]
-            in_favour = log_reliable[g, 1] + normaliser[1]
-            for k in range(size):
-                each = digamma(alpha[g, k]) - psi_total
-                log_answer[g, k] = each
-                against += (true_count[0] * nu[k] + false_count[0] * (1 - nu[k]) - 1) * each
-                in_favour += (true_count[1] * nu[k] + false_count[1] * (1 - nu[k]) - 1) * each
-                claims += count[g, k] * each
-                answers += lgamma(alpha[g, k]) - (alpha[g, k] - 1) * each
-            q1 = 1.0 / (1.0 + exp(against - in_favour))
-            object_reliability[m, g] = q1
-            reliable[g, 0] += fixed(1 - q1)
-            reliable[g, 1] += fixed(q1)
-            reliability += (1 - q1) * log_reliable[g, 0] + q1 * log_reliable[g, 1]
-            if q1 > 0.0:
-                reliability -= q1 * log(q1)
-            if q1 < 1.0:
-                reliability -= (1 - q1) * log(1 - q1)
-            # 3. truth
-            sharpness = (1 - q1) * (true_count[0] - false_count[0]) + q1 * (true_count[1] - false_count[1])
-            for k in range(size):
-                logit[k] += sharpness * log_answer[g, k]
+                logit[k] += sharpness * log_answer[k, g]
         _normalise(logit[:size], nu)
 
+        tail_claims = truth_term = 0.0
         for k in range(size):
-            tail_answer[k] = nu[k] * same + (1 - nu[k]) * other
-            claims += tail_count[k] * tail_answer[k]
+            soft_0 = true_count[0] * nu[k] + false_count[0] * (1 - nu[k]) - 1
+            soft_1 = true_count[1] * nu[k] + false_count[1] * (1 - nu[k]) - 1
+            for g in range(n_groups):
+                answers[g] += (q0[g] * soft_0 + q1[g] * soft_1) * log_answer[k, g]
+                to_score[k, g] = fixed(log_answer[k, g])
+            tail_answer = nu[k] * same[size] + (1 - nu[k]) * other[size]
+            to_score[k, n_groups] = fixed(tail_answer)
+            tail_claims += count[k, n_groups] * tail_answer
             if nu[k] > 0.0:
                 truth_term += nu[k] * (log_truth[start + k] - logit[k])
-        for g in range(n_groups):
-            q1 = object_reliability[m, g]
-            answers += (1 - q1) * normaliser[0] + q1 * normaliser[1]
-            for k in range(size):
-                soft = (1 - q1) * (true_count[0] * nu[k] + false_count[0] * (1 - nu[k])) + q1 * (
-                    true_count[1] * nu[k] + false_count[1] * (1 - nu[k])
-                )
-                answers += (soft - 1) * log_answer[g, k]
-        add_term(terms, 0, claims)
-        add_term(terms, 1, answers)
+        for i in range(first_claim[m], first_claim[m + 1]):
+            n, k = claim_source[i], claim_candidate[i] - start
+            for g in range(n_groups + 1):
+                score[n, g] += to_score[k, g]
+        add_term(terms, 0, tail_claims + claims.sum())
+        add_term(terms, 1, answers.sum())
         add_term(terms, 2, reliability)
         add_term(terms, 3, truth_term)
 
-        for i in range(first_claim[m], first_claim[m + 1]):
-            n, k = claim_source[i], claim_candidate[i] - start
-            for g in range(n_groups):
-                score[n, g] += fixed(log_answer[g, k])
-            score[n, n_groups] += fixed(tail_answer[k])
+
+@compiled
+def _by_domain_size(widest, true_count, false_count, prior_reliability):  # type: ignore[no-untyped-def]
+    """For every K up to the widest: the Dirichlets' log normalisers, and the tail's E ln π at the truth and off it."""
+    normaliser = np.zeros((widest + 1, 2))
+    same, other = np.zeros(widest + 1), np.zeros(widest + 1)
+    for size in range(1, widest + 1):
+        for r in range(2):
+            eta, theta = true_count[r], false_count[r]
+            total = eta + (size - 1) * theta
+            normaliser[size, r] = lgamma(total) - lgamma(eta) - (size - 1) * lgamma(theta)
+            same[size] += prior_reliability[r] * (digamma(eta) - digamma(total))
+            other[size] += prior_reliability[r] * (digamma(theta) - digamma(total))
+    return normaliser, same, other

@@ -6,7 +6,7 @@ Group indices run to n_groups - 1; index n_groups stands for the infinite tail b
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import digamma, logsumexp
+from scipy.special import digamma
 
 from consilience.claims.encoding import Float, Int
 from consilience.kernels.state import Globals, Prior, Stats, from_fixed
@@ -30,7 +30,8 @@ def update_membership(score: Float, given: Globals, prior: Prior) -> Float:
     """ln q(g_n = l) = E ln λ_l + Σ_m E ln π_lm[y_nm] + const, over the source's support (paper, step 5)."""
     log_weight = expected_log_weights(given.sticks, prior)
     logit = np.where(given.membership > 0, score + log_weight[given.group], -np.inf)
-    weight: Float = np.exp(logit - logsumexp(logit, axis=1, keepdims=True))
+    weight = np.exp(logit - logit.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
     return np.where(given.membership > 0, np.maximum(weight, SMALLEST), 0.0)
 
 
