@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,10 +19,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 
 import consilience as cs
 from consilience.evaluate.compare import run
+from consilience.evaluate.peers import CrowdKit, write_csv
+from consilience.evaluate.provenance import provenance
 from consilience.models.registry import MODELS
 
 HERE = Path(__file__).parent
@@ -68,15 +66,10 @@ def models(only: list[str] | None) -> Iterator[dict[str, Any]]:
 def peers(only: list[str] | None) -> Iterator[dict[str, Any]]:
     """Dawid–Skene and GLAD, ours and Crowd-Kit's, a round more of each; for Dawid–Skene also bare NumPy."""
     claims, _ = simulated(N_OBJECTS)
+    peer = CrowdKit.of(PEERS)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "claims.csv"
-        value = claims.candidate_value[claims.claim_candidate]
-        source, object_ = (
-            np.asarray(ids)[index]
-            for ids, index in ((claims.sources, claims.claim_source), (claims.objects, claims.claim_object()))
-        )
-        rows = {"source": source, "object": object_, "value": np.asarray(claims.values)[value]}
-        pyarrow.csv.write_csv(pa.table(rows), path)
+        write_csv(claims, path)
         for name, few, many in (("dawid-skene", 2, 6), ("glad", 0, 1)):
             if only and name not in only:
                 continue
@@ -85,14 +78,14 @@ def peers(only: list[str] | None) -> Iterator[dict[str, Any]]:
                 """Nought rounds take no time: of GLAD one round takes minutes, so reading counts with it."""
                 if not rounds:
                     return 0.0
-                return float(crowd_kit(path, name, {"n_iter": rounds, "tol": 1e-300})["seconds"])
+                return float(peer.run(path, {name: {"n_iter": rounds, "tol": 1e-300}})[name]["seconds"])
 
             def ours(rounds: int, name: str = name) -> float:
                 model = cs.model(name, max_rounds=rounds, tolerance=1e-300)
                 return min(model.fit(claims).seconds for _ in range(3))
 
             record = {
-                "model": name, "n_claims": claims.n_claims,
+                "model": name, "n_claims": claims.n_claims, "crowd-kit": peer.version,
                 "seconds_a_round": (ours(12) - ours(4)) / 8,
                 "peer_seconds_a_round": (theirs(many) - theirs(few)) / (many - few),
             }  # fmt: skip
@@ -126,14 +119,6 @@ def floor(claims: cs.Claims, rounds: int) -> float:
     return min(timed(em)[1] for _ in range(3)) / rounds
 
 
-def crowd_kit(path: Path, name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    result = path.with_suffix(".json")
-    script = ROOT / "tests" / "peers" / "crowd_kit.py"
-    subprocess.run([PEERS, "-W", "ignore", script, path, result, json.dumps({name: settings})], check=True)
-    found: dict[str, Any] = json.loads(result.read_text("utf-8"))[name]
-    return found
-
-
 def simulated(n_objects: int) -> tuple[cs.Claims, dict[str, str]]:
     """Claims by sources with confusions of their own."""
     rng = np.random.default_rng(0)
@@ -158,27 +143,6 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     started = time.perf_counter()
     done = work()
     return done, time.perf_counter() - started
-
-
-def provenance() -> dict[str, Any]:
-    def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    return {
-        "commit": git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "src") else ""),
-        "consilience": cs.__version__, "python": platform.python_version(), "numpy": np.__version__,
-        "crowd-kit": peer_version(), "machine": platform.machine(), "cores": os.cpu_count(),
-        "date": time.strftime("%Y-%m-%d"),
-    }  # fmt: skip
-
-
-def peer_version() -> str | None:
-    if not PEERS.exists():
-        return None
-    ask = "from importlib.metadata import version; print(version('crowd-kit'))"
-    return subprocess.run([PEERS, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
 
 
 PARTS = {"models": models, "peers": peers}

@@ -11,20 +11,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
-import scipy
 from scipy.optimize import minimize
 
 import consilience as cs
 from consilience.datasets import synthetic
+from consilience.evaluate.provenance import provenance
 from consilience.kernels import numba_
 from consilience.kernels.state import Prior
 from consilience.models.mss.bound import bound_terms
@@ -318,21 +315,6 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     started = time.perf_counter()
     done = work()
     return done, time.perf_counter() - started
-
-
-def provenance() -> dict[str, Any]:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return {
-        "commit": commit.stdout.strip() + ("+" if changed.stdout.strip() else ""),
-        "consilience": cs.__version__, "python": platform.python_version(), "numpy": np.__version__,
-        "scipy": scipy.__version__, "numba": numba.__version__, "machine": platform.machine(), "cores": os.cpu_count(),
-        "date": time.strftime("%Y-%m-%d"),
-    }  # fmt: skip
 
 
 if __name__ == "__main__":

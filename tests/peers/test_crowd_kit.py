@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 
 import consilience as cs
 from consilience.datasets.synthetic import planted
+from consilience.evaluate.peers import CrowdKit
 
 pytestmark = pytest.mark.peers
 
@@ -53,10 +52,7 @@ def table(request, tmp_path_factory):
         "value": in_order_of_appearance("v", said),
     }
     pyarrow.csv.write_csv(pyarrow.table(rows), path)
-    result, script = path.with_suffix(".json"), Path(__file__).with_name("crowd_kit.py")
-    wanted = json.dumps({name: {} for name in MODELS})
-    subprocess.run([PYTHON, "-W", "ignore", script, path, result, wanted], check=True)
-    found = json.loads(result.read_text("utf-8"))
+    found = CrowdKit.of(PYTHON).run(path, {name: {} for name in MODELS})
     label = dict(zip(said.tolist(), rows["value"], strict=True))
     object_ = dict(zip(encoded.claim_object().tolist(), rows["object"], strict=True))
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import consilience
+from consilience.cli.bench import bench
 from consilience.cli.compare import compare
 from consilience.cli.datasets import datasets
 from consilience.cli.demo import demo
@@ -17,7 +18,7 @@ from consilience.cli.output import guarded
 from consilience.cli.reproduce import reproduce
 from consilience.cli.simulate import simulate
 
-VERBS = (demo, fit, compare, explain, models, simulate, datasets, reproduce)
+VERBS = (demo, fit, compare, explain, models, simulate, datasets, reproduce, bench)
 
 app = typer.Typer(
     name="consilience",

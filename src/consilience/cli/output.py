@@ -186,4 +186,6 @@ class Screen:
 
 
 def _progress_line(stage: str, sweep: int, bound: float) -> str:
+    if not sweep:
+        return stage
     return f"{stage}: sweep {sweep:,}" + ("" if bound != bound else f", bound {bound:,.2f}")

@@ -41,7 +41,7 @@ def reproduce(
     from consilience.evaluate.reproduce import PARTS
     from consilience.evaluate.reproduce import reproduce as run
     from consilience.report import charts
-    from consilience.report.reproduction import html, markdown, tables
+    from consilience.report.reproduction import html, markdown, sections
 
     if part != "all" and part not in PARTS:
         raise UnknownNameError("part", part, ["all", *PARTS])
@@ -68,9 +68,9 @@ def reproduce(
             (folder / name).write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"Cannot write {out!r}: {error.strerror or error}. Choose another folder.") from None
-    for title, header, rows, notes in tables(found):
-        screen.table(title, header, rows, text=1)
-        for note in notes:
+    for section in sections(found):
+        screen.table(section.title, section.header, section.rows, text=1)
+        for note in section.notes:
             screen.say(note)
     screen.say(f"\nWritten: {folder / 'paper.md'}, paper.html, paper.json")
     if as_json:

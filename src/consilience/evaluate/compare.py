@@ -109,10 +109,15 @@ def run(
         gold_candidates(known, claims, "known")
     for model in models:
         try:
-            yield _outcome(model, claims, truth, known=known, seed=seed, engine=engine, progress=progress)
+            how = {"known": known, "seed": seed, "engine": engine, "progress": progress}
+            yield examine(model, claims, truth, **how)[0]
         except Exception as error:
-            told = str(error) if isinstance(error, ConsilienceError) else f"{type(error).__name__}: {error}"
-            yield Outcome(model.name, error=told)
+            yield Outcome(model.name, error=told(error))
+
+
+def told(error: Exception) -> str:
+    """An error in one line or more, for a table of outcomes."""
+    return str(error) if isinstance(error, ConsilienceError) else f"{type(error).__name__}: {error}"
 
 
 def named(models: str | Model | Sequence[str | Model]) -> list[Model]:
@@ -130,14 +135,18 @@ def named(models: str | Model | Sequence[str | Model]) -> list[Model]:
     return [registry.model(each) if isinstance(each, str) else each for each in wanted]
 
 
-def _outcome(model: Model, claims: Any, truth: Any, **how: Any) -> Outcome:
+def examine(
+    model: Model, claims: Any, truth: Any, *, engine: str = "auto", **how: Any
+) -> tuple[Outcome, Fit]:
+    """One model: what became of it, and its fit."""
     with suppress(Exception):
-        model.fit(SMALL, engine=how["engine"])
+        model.fit(SMALL, engine=engine)
+    how["engine"] = engine
     fit: Fit = model.fit(claims, **how)
     peak = _peak_memory(lambda: model.fit(claims, **how))
     score: Score | None = None if truth is None else fit.score(truth)
     sure = score is not None and getattr(model, "probabilistic", True)
-    return Outcome(
+    outcome = Outcome(
         model=model.name,
         n_gold=None if score is None else score.n_gold,
         accuracy=None if score is None else score.accuracy,
@@ -151,6 +160,7 @@ def _outcome(model: Model, claims: Any, truth: Any, **how: Any) -> Outcome:
         bound=fit.bound,
         warnings=fit.warnings,
     )
+    return outcome, fit
 
 
 def _peak_memory(work: Callable[[], object]) -> int:

@@ -50,6 +50,42 @@ def bars(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title: 
     return _svg(chart)
 
 
+def intervals(
+    rows: Sequence[Mapping[str, Any]], name: str, x: str, title: str, series: str | None = None
+) -> str:
+    """A dot for each name, one below the other, with a line from `low` to `high` where a row has them."""
+    alt = _altair()
+    order = list(dict.fromkeys(row[name] for row in rows))
+    base = alt.Chart(alt.Data(values=list(rows)), title=title).encode(
+        y=alt.Y(f"{name}:N", sort=order, title="", axis=alt.Axis(labelLimit=300)),
+        **({"color": alt.Color(f"{series}:N", title="")} if series else {}),
+    )
+    dots = base.mark_point(filled=True, size=50).encode(
+        x=alt.X(f"{x}:Q", scale=alt.Scale(zero=False), title=x)
+    )
+    chart = dots
+    if "low" in rows[0]:
+        chart = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q") + dots
+    return _svg(chart.properties(width=SIZE["width"], height=max(60, 16 * len(order))))
+
+
+def scatter(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, shape: str, title: str) -> str:
+    """Points over two logarithmic axes, one colour a series."""
+    alt = _altair()
+    chart = (
+        alt.Chart(alt.Data(values=list(rows)), title=title)
+        .mark_point(filled=True, size=50)
+        .encode(
+            x=alt.X(f"{x}:Q", scale=alt.Scale(type="log"), title=x),
+            y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log"), title=y),
+            color=alt.Color(f"{series}:N", title=""),
+            shape=alt.Shape(f"{shape}:N", title=""),
+        )
+        .properties(**SIZE)
+    )
+    return _svg(chart)
+
+
 def _svg(chart: Any) -> str:
     import vl_convert
 

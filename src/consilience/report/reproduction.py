@@ -1,160 +1,36 @@
-"""The reproduction of the paper as Markdown and as one HTML page with charts. Every number was decided before."""
+"""The reproduction of the paper as Markdown and as one HTML page with charts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consilience.evaluate.reproduce import PAPER_MSS
+from consilience.report import page
 from consilience.report.charts import bars, curve
+from consilience.report.page import Section
 
-Table = tuple[str, list[str], list[list[str]], list[str]]
-"""Title, header, rows, and notes below."""
-
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .25rem .75rem; text-align: right; }
-th { border-bottom: 1px solid; } th:first-child, td:first-child { text-align: left; }
-.wide { overflow-x: auto; } figure { margin: 1rem 0; background: white; } svg { max-width: 100%; height: auto; }
-"""
+TITLE = "The paper, reproduced"
+Found = Mapping[str, Any]
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(found: Found) -> str:
     """All tables, ours beside the paper's."""
-    lines = ["# The paper, reproduced", "", *_about(found)]
-    for title, header, rows, notes in tables(found):
-        lines += ["", f"## {title}", "", *_markdown_table(header, rows), *(f"\n{note}" for note in notes)]
-    return "\n".join(lines) + "\n"
+    return page.markdown(TITLE, about(found), sections(found))
 
 
-def html(found: Mapping[str, Any]) -> str:
+def html(found: Found) -> str:
     """The same with charts, in one file that needs no network."""
-    body = ["<h1>The paper, reproduced</h1>", *(f"<p>{escape(line)}</p>" for line in _about(found))]
-    drawn = charts(found)
-    for title, header, rows, notes in tables(found):
-        head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-        cells = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        body.append(f"<h2>{escape(title)}</h2>")
-        body += [
-            f'<figure role="img" aria-label="{escape(title)}">{svg}</figure>'
-            for at, svg in drawn
-            if at == title
-        ]
-        body.append(
-            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table></div>'
-        )
-        body += [f"<p>{escape(note)}</p>" for note in notes]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>The paper, reproduced</title><style>{STYLE}</style></head><body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+    return page.html(TITLE, about(found), sections(found), charts(found))
 
 
-def tables(found: Mapping[str, Any]) -> Iterable[Table]:
+def sections(found: Found) -> list[Section]:
     """Whatever parts were run."""
-    if "table1" in found:
-        columns = ("accuracy", "precision", "recall")
-        header = ["model", *(f"{column}{of}" for column in columns for of in ("", ", paper"))]
-        rows = [
-            [row["model"], *(_number(row[of][column], 3) for column in columns for of in ("ours", "paper"))]
-            for row in found["table1"]
-        ]
-        notes = [
-            f"Accuracy on {found['data']['gold']} gold books; precision and recall are means over simulated tags.",
-            "SSTF is given a fifth of the gold, here and on tags, and scored on the rest.",
-            "Accu is as published, and with our order of votes, which was chosen with a look at this gold.",
-        ]
-        yield "Table 1: how right", header, rows, notes
-    if "table2" in found:
-        part = found["table2"]
-        rows = [
-            [top["store"], _number(top["accuracy"], 3), bottom["store"], _number(bottom["accuracy"], 3)]
-            for top, bottom in zip(part["top"], part["bottom"], strict=True)
-        ]
-        rows.append(["mean", _number(part["ours"]["top"], 3), "", _number(part["ours"]["bottom"], 3)])
-        rows.append(
-            ["mean, paper", _number(part["paper"]["top"], 3), "", _number(part["paper"]["bottom"], 3)]
-        )
-        notes = [
-            f"Stores with at least {part['least_gold']} gold books, by the reliability that MSS gives them. Over all "
-            f"{part['n_stores_with_gold']} stores with a gold book the rank correlation of reliability and accuracy is "
-            f"{part['rank_correlation']:.2f}."
-        ]
-        yield (
-            "Table 2: the most and the least reliable stores",
-            ["top", "accuracy", "bottom", "accuracy"],
-            rows,
-            notes,
-        )
-    if "table3" in found:
-        times = ("book_rounds", "book_seconds", "tagging_rounds", "tagging_seconds")
-        names = ("rounds", "seconds", "rounds a tag", "seconds a tag")
-        header = ["model", *(f"{name}{of}" for name in names for of in ("", ", paper"))]
-        digits = (0, 3, 0, 3)
-        rows = [
-            [
-                row["model"],
-                *(
-                    _number(row[of][c], d)
-                    for c, d in zip(times, digits, strict=True)
-                    for of in ("ours", "paper")
-                ),
-            ]
-            for row in found["table3"]
-        ]
-        yield (
-            "Table 3: rounds and seconds",
-            header,
-            rows,
-            [
-                f"MSS as the paper ran it takes {_times(found['table3'])} TruthFinder's time on the books; a search such as "
-                "our default's climbs many times. Its rounds are those of the start that won and its moves.",
-            ],
-        )
-    if "figure4" in found:
-        part = found["figure4"]
-        rows = [
-            [f"{row['kappa']:g}", _number(row["accuracy"], 3), str(row["n_groups"])] for row in part["ours"]
-        ]
-        notes = [
-            f"The paper's curve has its peak at κ = {part['paper']['peak']:g}; it prints no other figure of it."
-        ]
-        yield "Figure 4: accuracy against κ", ["κ", "accuracy", "groups"], rows, notes
+    return [section(found) for part, section in SECTIONS.items() if part in found]
 
 
-def charts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The title of the table that a chart belongs to, and the chart."""
-    drawn = []
-    if "table1" in found:
-        rows = [
-            {"model": row["model"], "accuracy": row[of]["accuracy"], "of": of}
-            for row in found["table1"] for of in ("ours", "paper")
-        ]  # fmt: skip
-        drawn.append(("Table 1: how right", bars(rows, "model", "accuracy", "of", "Accuracy on books")))
-    if "figure4" in found:
-        points = [
-            {"κ": f"{row['kappa']:g}", "accuracy": row["accuracy"], "of": "ours"}
-            for row in found["figure4"]["ours"]
-        ]
-        drawn.append(
-            ("Figure 4: accuracy against κ", curve(points, "κ", "accuracy", "of", "Accuracy against κ"))
-        )
-    return drawn
-
-
-def _times(rows: Sequence[Mapping[str, Any]]) -> str:
-    seconds = {row["model"]: row["ours"]["book_seconds"] for row in rows}
-    return f"{seconds[PAPER_MSS] / seconds['TruthFinder']:.1f} times"
-
-
-def _about(found: Mapping[str, Any]) -> list[str]:
+def about(found: Found) -> list[str]:
+    """What was run."""
     data = found["data"]
     size = "Quick run: small tags, few κ, one setting of the paper's grid. " if found["quick"] else ""
     return [
@@ -164,9 +40,101 @@ def _about(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+def charts(found: Found) -> dict[str, list[str]]:
+    """Charts by the title of the section that they stand in."""
+    drawn = {}
+    if "table1" in found:
+        rows = [
+            {"model": row["model"], "accuracy": row[of]["accuracy"], "of": of}
+            for row in found["table1"] for of in ("ours", "paper")
+        ]  # fmt: skip
+        drawn[_table1(found).title] = [bars(rows, "model", "accuracy", "of", "Accuracy on books")]
+    if "figure4" in found:
+        points = [
+            {"κ": f"{row['kappa']:g}", "accuracy": row["accuracy"], "of": "ours"}
+            for row in found["figure4"]["ours"]
+        ]
+        drawn[_figure4(found).title] = [curve(points, "κ", "accuracy", "of", "Accuracy against κ")]
+    return drawn
+
+
+def _table1(found: Found) -> Section:
+    return Section(
+        "Table 1: how right",
+        *_beside(found["table1"], {"accuracy": "accuracy", "precision": "precision", "recall": "recall"}, 3),
+        [
+            f"Accuracy on {found['data']['gold']} gold books; precision and recall are means over simulated tags.",
+            "SSTF is given a fifth of the gold, here and on tags, and scored on the rest.",
+            "Accu is as published, and with our order of votes, which was chosen with a look at this gold.",
+        ],
+    )
+
+
+def _table2(found: Found) -> Section:
+    part = found["table2"]
+    rows = [
+        [top["store"], _number(top["accuracy"], 3), bottom["store"], _number(bottom["accuracy"], 3)]
+        for top, bottom in zip(part["top"], part["bottom"], strict=True)
+    ]
+    for name, of in (("mean", "ours"), ("mean, paper", "paper")):
+        rows.append([name, _number(part[of]["top"], 3), "", _number(part[of]["bottom"], 3)])
+    note = (
+        f"Stores with at least {part['least_gold']} gold books, by the reliability that MSS gives them. Over all "
+        f"{part['n_stores_with_gold']} stores with a gold book the rank correlation of reliability and accuracy is "
+        f"{part['rank_correlation']:.2f}."
+    )
+    header = ["top", "accuracy", "bottom", "accuracy"]
+    return Section("Table 2: the most and the least reliable stores", header, rows, [note])
+
+
+def _table3(found: Found) -> Section:
+    columns = {
+        "book_rounds": "rounds", "book_seconds": "seconds",
+        "tagging_rounds": "rounds a tag", "tagging_seconds": "seconds a tag",
+    }  # fmt: skip
+    seconds = {row["model"]: row["ours"]["book_seconds"] for row in found["table3"]}
+    times = seconds[PAPER_MSS] / seconds["TruthFinder"]
+    note = (
+        f"On the books MSS as the paper ran it takes {times:.1f} times as long as TruthFinder. A search such as our "
+        "default's climbs many times; its rounds are those of the start that won and its moves."
+    )
+    return Section(
+        "Table 3: rounds and seconds", *_beside(found["table3"], columns, {"rounds": 0, "seconds": 3}), [note]
+    )
+
+
+def _figure4(found: Found) -> Section:
+    part = found["figure4"]
+    rows = [[f"{row['kappa']:g}", _number(row["accuracy"], 3), str(row["n_groups"])] for row in part["ours"]]
+    note = (
+        f"The paper's curve has its peak at κ = {part['paper']['peak']:g}; it prints no other figure of it."
+    )
+    return Section("Figure 4: accuracy against κ", ["κ", "accuracy", "groups"], rows, [note])
+
+
+SECTIONS = {"table1": _table1, "table2": _table2, "table3": _table3, "figure4": _figure4}
+
+
+def _beside(
+    rows: Sequence[Found], columns: Mapping[str, str], digits: int | Mapping[str, int]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table in which every figure of ours stands beside the paper's."""
+
+    def places(name: str) -> int:
+        return digits if isinstance(digits, int) else digits[name.split()[0]]
+
+    header = ["model", *(f"{name}{of}" for name in columns.values() for of in ("", ", paper"))]
+    return header, [
+        [
+            row["model"],
+            *(
+                _number(row[of][column], places(name))
+                for column, name in columns.items()
+                for of in ("ours", "paper")
+            ),
+        ]
+        for row in rows
+    ]
 
 
 def _number(x: float | None, digits: int) -> str:

@@ -52,6 +52,14 @@ class Score:
     calibration_error: float | None
 
 
+def is_right(fit: Fit, truth: Any) -> NDArray[np.bool_]:
+    """(n_gold,) whether the decision is right, for every object that counts in `Score`, in the order of objects."""
+    gold, _ = gold_candidates(truth, fit.claims)
+    counts = (gold != -1) & is_found(fit)
+    right: NDArray[np.bool_] = fit.decision[counts] == gold[counts]
+    return right
+
+
 def score(fit: Fit, truth: Any) -> Score:
     """Compare a fit with gold truths: whatever `read_truths` understands, or what it gave."""
     gold, n_unclaimed = gold_candidates(truth, fit.claims)

@@ -1,0 +1,68 @@
+"""A page of tables, as Markdown or as one HTML file with charts and no network. Every number was decided before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .25rem .75rem; text-align: right; }
+th { border-bottom: 1px solid; } th:first-child, td:first-child { text-align: left; }
+.wide { overflow-x: auto; } figure { margin: 1rem 0; background: white; } svg { max-width: 100%; height: auto; }
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table under a title, with notes below it."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def markdown(title: str, about: Sequence[str], sections: Sequence[Section]) -> str:
+    """The tables, one below the other."""
+    lines = [f"# {title}", "", *about]
+    for section in sections:
+        table = [section.header, ["---"] * len(section.header), *section.rows]
+        lines += ["", f"## {section.title}", ""]
+        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
+        lines += [f"\n{note}" for note in section.notes]
+    return "\n".join(lines) + "\n"
+
+
+def html(
+    title: str, about: Sequence[str], sections: Sequence[Section], charts: Mapping[str, Sequence[str]]
+) -> str:
+    """The same with charts: SVG by the title of the section that they stand in."""
+    body = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(line)}</p>" for line in about)]
+    for section in sections:
+        head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in section.header)
+        rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in section.rows)
+        body.append(f"<h2>{escape(section.title)}</h2>")
+        body += [
+            f'<figure role="img" aria-label="{escape(section.title)}">{svg}</figure>'
+            for svg in charts.get(section.title, ())
+        ]
+        body.append(
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        )
+        body += [f"<p>{escape(note)}</p>" for note in section.notes]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
+
+
+def _cell(text: str) -> str:
+    """Bold as in Markdown."""
+    is_bold = len(text) > 4 and text.startswith("**") and text.endswith("**")
+    return f"<td><b>{escape(text[2:-2])}</b></td>" if is_bold else f"<td>{escape(text)}</td>"
