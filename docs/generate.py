@@ -1,9 +1,11 @@
-"""Writes the reference pages from the code itself: python docs/generate.py (or `make docs`)."""
+"""Writes the reference pages from the code, and the pages of results from the committed records: python
+docs/generate.py (or `make docs`)."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import runpy
 import textwrap
 from dataclasses import fields
 from pathlib import Path
@@ -13,14 +15,18 @@ from typer.testing import CliRunner
 
 from consilience.claims.reading import read_claims, read_truths
 from consilience.cli.main import VERBS, app
+from consilience.evaluate.bench import read_records
 from consilience.models.base import Model
 from consilience.models.registry import MODELS
+from consilience.report import benchmark, reproduction
 from consilience.results.dependence import EffectiveSources
 from consilience.results.explain import Candidate, Explanation, Member, Voice
 from consilience.results.fit import Fit
 from consilience.results.score import Score
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+DOCS = Path(__file__).resolve().parent
+REFERENCE, RESULTS, IMAGES = DOCS / "reference", DOCS / "results", DOCS / "images"
+BENCHMARKS = DOCS.parent / "benchmarks"
 NOTE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->\n"
 
 
@@ -30,7 +36,55 @@ def generated() -> dict[Path, str]:
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "results.md": results_page(),
+        **benchmark_pages(),
+        **paper_pages(),
+        RESULTS / "search.md": rendered("search"),
+        RESULTS / "rivals.md": rendered("rivals"),
     }
+
+
+def benchmark_pages() -> dict[Path, str]:
+    """Every model on every data set, and its charts."""
+    summary = benchmark.summarise(read_records(BENCHMARKS / "accuracy" / "records" / "records.jsonl"))
+    images, charts = _images("bench", benchmark.charts(summary))
+    preface = [
+        "Made of the records in `benchmarks/accuracy/records` by `make docs`; the records by "
+        "[`consilience bench`](how-to/bench.md). More results: [the paper, reproduced](results/paper.md); "
+        "[how good the default is](results/search.md); [how fast the rivals are](results/rivals.md).",
+        "",
+    ]
+    return {DOCS / "results.md": benchmark.markdown(summary, preface, images), **charts}
+
+
+def paper_pages() -> dict[Path, str]:
+    """The paper's tables and its figure, and their charts."""
+    *_, found = read_records(BENCHMARKS / "paper" / "records" / "records.jsonl")
+    images, charts = _images("paper", reproduction.charts(found), "../images")
+    preface = [
+        "Made of the last record in `benchmarks/paper/records` by `make docs`; the record by "
+        "[`consilience reproduce`](../how-to/reproduce.md).",
+        "",
+    ]
+    return {RESULTS / "paper.md": reproduction.markdown(found, preface, images), **charts}
+
+
+def rendered(name: str) -> str:
+    """The page that a benchmark's own script makes of its records."""
+    return "\n".join(runpy.run_path(str(BENCHMARKS / name / "render.py"))["page"]()) + "\n"
+
+
+def _images(
+    name: str, charts: dict[str, list[str]], folder: str = "images"
+) -> tuple[dict[str, list[str]], dict[Path, str]]:
+    """Charts as files: their addresses by section, and their contents."""
+    addresses: dict[str, list[str]] = {}
+    files = {}
+    for title, drawn in charts.items():
+        for svg in drawn:
+            file = f"{name}-{len(files) + 1}.svg"
+            addresses.setdefault(title, []).append(f"{folder}/{file}")
+            files[IMAGES / file] = svg + "\n"
+    return addresses, files
 
 
 def cli_page() -> str:

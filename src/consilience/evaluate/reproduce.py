@@ -20,6 +20,7 @@ from consilience.claims.reading import Truths, align_truths, read_claims, read_t
 from consilience.datasets.books import read_books, read_gold
 from consilience.datasets.tagging import N_IMAGES, TAGS, tagging
 from consilience.evaluate.metrics import precision_recall
+from consilience.evaluate.provenance import provenance
 from consilience.models.base import Model
 from consilience.models.mss.model import MSS
 from consilience.models.registry import model
@@ -110,6 +111,7 @@ def reproduce(
     truth = read_truths(read_gold(gold, cleaning="paper"))
     n_images = QUICK_IMAGES if quick else N_IMAGES
     found: dict[str, Any] = {"quick": quick, "seed": seed, "data": _sizes(claims, truth, n_images)}
+    found["provenance"] = provenance()
     rows = contenders(quick=quick)
     fits: dict[str, Fit] = {}
     if {"table1", "table2", "table3"} & set(parts):

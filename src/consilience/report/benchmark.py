@@ -151,9 +151,11 @@ def _row(model: str, sets: Mapping[str, Record], cells: Mapping[tuple[str, str],
     )
 
 
-def markdown(summary: Summary, preface: Sequence[str] = ()) -> str:
+def markdown(
+    summary: Summary, preface: Sequence[str] = (), images: Mapping[str, Sequence[str]] = page.NONE
+) -> str:
     """The tables."""
-    return page.markdown(TITLE, [*preface, *about(summary)], sections(summary))
+    return page.markdown(TITLE, [*preface, *about(summary)], sections(summary), images)
 
 
 def html(summary: Summary) -> str:

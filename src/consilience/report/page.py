@@ -15,6 +15,9 @@ th { border-bottom: 1px solid; } th:first-child, td:first-child { text-align: le
 """
 
 
+NONE: Mapping[str, Sequence[str]] = {}
+
+
 @dataclass(frozen=True)
 class Section:
     """A table under a title, with notes below it."""
@@ -25,12 +28,15 @@ class Section:
     notes: Sequence[str] = ()
 
 
-def markdown(title: str, about: Sequence[str], sections: Sequence[Section]) -> str:
-    """The tables, one below the other."""
+def markdown(
+    title: str, about: Sequence[str], sections: Sequence[Section], images: Mapping[str, Sequence[str]] = NONE
+) -> str:
+    """The tables, one below the other; images are addresses, by the title of the section that they stand in."""
     lines = [f"# {title}", "", *about]
     for section in sections:
         table = [section.header, ["---"] * len(section.header), *section.rows]
         lines += ["", f"## {section.title}", ""]
+        lines += [f"![{section.title}]({address})\n" for address in images.get(section.title, ())]
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
         lines += [f"\n{note}" for note in section.notes]
     return "\n".join(lines) + "\n"

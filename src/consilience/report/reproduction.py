@@ -14,9 +14,11 @@ TITLE = "The paper, reproduced"
 Found = Mapping[str, Any]
 
 
-def markdown(found: Found) -> str:
+def markdown(
+    found: Found, preface: Sequence[str] = (), images: Mapping[str, Sequence[str]] = page.NONE
+) -> str:
     """All tables, ours beside the paper's."""
-    return page.markdown(TITLE, about(found), sections(found))
+    return page.markdown(TITLE, [*preface, *about(found)], sections(found), images)
 
 
 def html(found: Found) -> str:
