@@ -8,7 +8,8 @@ import numpy as np
 
 from consilience.claims.encoding import Shard
 from consilience.kernels.compiled import add_term, compiled, digamma, fixed, gammas, log_add
-from consilience.kernels.numba_partition import partition, relocate
+from consilience.kernels.numba_partition import partition
+from consilience.kernels.numba_relocate import relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
 from consilience.kernels.state import Globals, Locals, Prior, Stats
 

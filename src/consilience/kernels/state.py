@@ -21,6 +21,8 @@ UNIT = 2.0**-30
 LARGEST_SCORE = 2.0**32
 """A sum of scores in nats that surely fits 64 bits in these units."""
 COARSE, FINE = 2.0**-20, 2.0**-50
+KINDS = 2
+"""Kinds of objects in the partition inference: compiled kernels know the number beforehand."""
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
 """The parts of the bound that are sums over objects, in the order of `Stats.terms`."""
 
@@ -100,7 +102,7 @@ class Globals:
 class Beliefs:
     """What the partition inference believes before it looks at a group or an object; learned from all of them.
 
-    Objects come in `n_kinds` kinds (axis d below): the sources' reliability, and the shares of the labels, may differ
+    Objects come in KINDS kinds (axis d below): the sources' reliability, and the shares of the labels, may differ
     between kinds. On a common label set an unreliable group answers by a habit of its own, a distribution over labels;
     elsewhere any value of the domain is as likely as another, and there is one label.
 
