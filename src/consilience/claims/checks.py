@@ -120,13 +120,13 @@ def unconvertible(name: str, why: Exception) -> Problem:
 class Kept:
     """Which of several claims of one source on one object stays.
 
-    keep    : (n_kept,) positions among the sorted claims, ascending
+    keep    : (n_kept,) positions among the sorted claims, ascending; a slice where all stay
     merged  : exact repetitions left out
     dropped : claims left out because the same source says otherwise about the same object
     clashes : (n, 2) start and end, among the sorted claims, of each run that disagrees with itself
     """
 
-    keep: Int
+    keep: Int | slice
     merged: int
     dropped: int
     clashes: Int
@@ -144,9 +144,9 @@ def settle(object_: Int, source: Int, value: Int, on_conflict: str) -> Kept:
     n = len(object_)
     is_start = np.ones(n, dtype=bool)
     is_start[1:] = (object_[1:] != object_[:-1]) | (source[1:] != source[:-1])
+    if is_start.all():
+        return Kept(slice(None), 0, 0, np.empty((0, 2), dtype=np.int64))
     start = np.flatnonzero(is_start)
-    if len(start) == n:
-        return Kept(start, 0, 0, np.empty((0, 2), dtype=np.int64))
     end = np.append(start[1:], n)
     run = np.cumsum(is_start) - 1
     is_clash = np.bincount(run, weights=value != value[start][run]) > 0

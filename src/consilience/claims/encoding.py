@@ -163,7 +163,8 @@ def sort_claims(claim_object: Int, claim_source: Int, n_sources: int) -> Int:
         # Sorting numbers that carry their row is several times faster than a stable argsort.
         key <<= row_bits
         key |= np.arange(n_claims)
-        key.sort()
+        if np.any(key[1:] < key[:-1]):
+            key.sort()
         key &= (1 << row_bits) - 1
         return key
     return np.argsort(key, kind="stable")
@@ -179,8 +180,14 @@ def domains(object_: Int, value: Int, n_objects: int, n_values: int) -> tuple[In
 
     Returns first_candidate (n_objects + 1,) and candidate_value (n_candidates,), ascending within an object.
     """
-    key = np.sort(object_.astype(np.int64) * n_values + value)
-    key = key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
+    key = object_.astype(np.int64) * n_values + value
+    if n_objects * n_values <= len(key):
+        is_claimed = np.zeros(n_objects * n_values, np.bool_)
+        is_claimed[key] = True
+        key = np.flatnonzero(is_claimed)
+    else:
+        key.sort()
+        key = key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
     return offsets(key // max(n_values, 1), n_objects), (key % max(n_values, 1)).astype(np.int32)
 
 
@@ -192,7 +199,10 @@ def common_domains(n_objects: int, n_values: int) -> tuple[Int, Int]:
 
 def find_common_candidates(object_: Int, value: Int, n_values: int) -> Int:
     """(n,) int32: what `find_candidates` finds where all objects may take every value."""
-    return np.where(value < 0, -1, object_.astype(np.int64) * n_values + value).astype(np.int32)
+    candidate = object_.astype(np.int32) * np.int32(n_values)  # fits: candidates are counted in 32 bits
+    candidate += value
+    candidate[value < 0] = -1
+    return candidate
 
 
 def find_candidates(

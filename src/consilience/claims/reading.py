@@ -71,13 +71,14 @@ def read_claims(
         advice = 'Correct the table, or choose one: on_conflict="first", "last" or "most frequent".'
         keys = {"source": sources, "object": objects}
         problems.append(checks.conflicting("claims", keys, values, kept.clashes, read.rows, order, advice))
-    sources, objects, values = (column.take(kept.keep) for column in (sources, objects, values))
-    values = values.compact()
+    if kept.merged or kept.dropped:
+        sources, objects, values = (column.take(kept.keep) for column in (sources, objects, values))
+        order, values = order[kept.keep], values.compact()
 
     found = form_domains(objects, values, domain)
     if isinstance(found, Problem):
         raise ClaimsError(read.label, [*problems, found])
-    problems += outside_domain(found, sources, objects, values, read.rows, order[kept.keep])
+    problems += outside_domain(found, sources, objects, values, read.rows, order)
     if problems:
         raise ClaimsError(read.label, problems)
     return Claims(

@@ -34,13 +34,14 @@ class Column:
     codes: Codes
     undecodable: tuple[tuple[int, bytes], ...] = ()
 
-    def take(self, rows: NDArray[Any]) -> Column:
+    def take(self, rows: NDArray[Any] | slice) -> Column:
         """Some rows, in this order; the vocabulary stays whole."""
         return Column(self.vocabulary, self.codes[rows])
 
     def compact(self) -> Column:
         """The same rows; ids that occur in none of them leave the vocabulary."""
-        used = np.bincount(self.codes, minlength=len(self.vocabulary)) > 0
+        used = np.zeros(len(self.vocabulary), np.bool_)
+        used[self.codes] = True
         if used.all():
             return self
         renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)

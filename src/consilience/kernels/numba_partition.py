@@ -88,7 +88,7 @@ class Counts(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """An object taken apart. Weights are scaled by the largest E of the pair. Kinds are the last axis and their number a
+    """An object taken apart. Weights are scaled by the largest E of the pair. Kinds are the last axis, their number a
     constant, so that the compiler handles both at once.
 
     key            : (n,)          group × K + value of every claim, sorted
