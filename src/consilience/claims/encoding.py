@@ -6,8 +6,7 @@ This file needs NumPy alone, so that an engine on a bare machine can use it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -116,11 +115,23 @@ class Claims:
         """(n_claims,) the object of each claim."""
         return np.repeat(np.arange(self.n_objects), np.diff(self.first_claim))
 
-    @cached_property
-    def by_source(self) -> tuple[Int, Int]:
-        """(n_claims,) claims in the order of their sources; (n_sources + 1,) where each source's begin."""
-        order = np.argsort(self.claim_source, kind="stable")
-        return order, offsets(self.claim_source, self.n_sources)
+    def of_objects(self, chosen: NDArray[np.bool_]) -> Claims:
+        """The claims on some of the objects; sources and values stay as they are, claimed or not."""
+        of_claim = np.repeat(chosen, np.diff(self.first_claim))
+        of_candidate = np.repeat(chosen, np.diff(self.first_candidate))
+        place = np.cumsum(of_candidate, dtype=np.int32) - np.int32(1)
+        which = np.flatnonzero(chosen)
+        objects: Any = self.objects
+        objects = objects.take(which) if hasattr(objects, "take") else [objects[int(m)] for m in which]
+        return replace(
+            self,
+            objects=objects,
+            claim_source=self.claim_source[of_claim],
+            claim_candidate=place[self.claim_candidate[of_claim]],
+            first_claim=_packed(self.first_claim, chosen),
+            first_candidate=_packed(self.first_candidate, chosen),
+            candidate_value=self.candidate_value[of_candidate],
+        )
 
     def candidate_object(self) -> Int:
         """(n_candidates,) the object of each candidate."""
@@ -138,10 +149,9 @@ class Claims:
             candidates = slice(self.first_candidate[start], self.first_candidate[stop])
             yield Shard(
                 claim_source=self.claim_source[claims],
-                claim_candidate=self.claim_candidate[claims]
-                - self.claim_candidate.dtype.type(candidates.start),
-                first_claim=self.first_claim[start : stop + 1] - claims.start,
-                first_candidate=self.first_candidate[start : stop + 1] - candidates.start,
+                claim_candidate=_from(self.claim_candidate[claims], candidates.start),
+                first_claim=_from(self.first_claim[start : stop + 1], claims.start),
+                first_candidate=_from(self.first_candidate[start : stop + 1], candidates.start),
                 log_truth=log_truth[candidates],
                 label=np.zeros(0, np.int64) if label is None else label[candidates],
                 log_unclaimed=np.zeros(0) if log_unclaimed is None else log_unclaimed[start:stop],
@@ -152,6 +162,16 @@ class Claims:
             f"Claims(n_claims={self.n_claims:,}, n_sources={self.n_sources:,}, n_objects={self.n_objects:,}, "
             f"n_candidates={self.n_candidates:,}, domain={self.domain!r})"
         )
+
+
+def _from(index: Int, start: int) -> Int:
+    """Indices counted from `start`; from 0 they are the same array."""
+    return index - index.dtype.type(start) if start else index
+
+
+def _packed(first: Int, chosen: NDArray[np.bool_]) -> Int:
+    """Where runs begin when only those chosen are left."""
+    return np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
 
 
 def sort_claims(claim_object: Int, claim_source: Int, n_sources: int) -> Int:

@@ -21,7 +21,7 @@ from consilience.results.tables import ids, values_of
 __all__ = ["MODELS", "CrowdKit", "write_csv"]
 
 SCRIPT = Path(__file__).with_name("crowd_kit.py")
-LONGEST = 300.0
+LONGEST = 180.0
 """Seconds after which a peer is given up."""
 MOST_LABELS = 100
 """All but voting keep every label of the table for every object, some every pair of labels for every source: with the
@@ -71,7 +71,10 @@ class CrowdKit:
                 result,
                 json.dumps(wanted),
             ]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+            except subprocess.TimeoutExpired:
+                raise RuntimeError(f"given up after {LONGEST:.0f} seconds") from None
             if done.returncode:
                 raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
             found: dict[str, dict[str, Any]] = json.loads(result.read_text("utf-8"))

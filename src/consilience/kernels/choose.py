@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Protocol, TypeVar, cast
 
-from consilience.claims.encoding import Claims, Int, Shard
+from consilience.claims.encoding import Int, Shard
 from consilience.errors import EngineUnavailableError, UnknownNameError
 from consilience.kernels.state import (
     Beliefs,
@@ -45,7 +45,7 @@ class Kernel(Protocol):
     mean_field: Step[Globals, Prior, Stats]
 
     def relocate(
-        self, claims: Claims, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
+        self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
     ) -> tuple[Grouping, int, float]:
         """Move sources one at a time: the new grouping, how many moved, how much the bound rose."""
         ...

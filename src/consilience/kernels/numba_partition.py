@@ -103,6 +103,7 @@ class Apart(NamedTuple):
     weight         : (n,)          of a cell: E
     says_cell      : (n, KINDS)    of a cell: what its pair says of it
     per_cell       : (n, KINDS)    of a cell: 1 / says_cell
+    held           : (n,)          of a cell: q(its value is the group's opinion)
     q, q_unclaimed : (K, KINDS), (KINDS,)   q(d, z) and q(d, unclaimed)
     scale          : (KINDS,)      room to work in
     """
@@ -121,6 +122,7 @@ class Apart(NamedTuple):
     weight: Float
     says_cell: Float
     per_cell: Float
+    held: Float
     q: Float
     q_unclaimed: Float
     scale: Float
@@ -139,7 +141,7 @@ class Apart(NamedTuple):
 
         return Apart(
             whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n), by_kind(), by_kind(), by_kind(),
-            whole(), whole(), np.empty(n), by_kind(), by_kind(),
+            whole(), whole(), np.empty(n), by_kind(), by_kind(), np.empty(n),
             np.empty((widest, KINDS)), np.empty(KINDS), np.empty(KINDS),
         )  # fmt: skip
 
@@ -267,22 +269,34 @@ def take_apart(m, without, objects, voices, counts, apart):  # type: ignore[no-u
     apart.first[n_pairs] = n_cells
 
     n_labels = voices.habit.shape[1]
-    even = 1.0 / domain_of(m, objects)
+    even = 1.0 if n_labels > 1 else 1.0 / domain_of(m, objects)
     for p in range(n_pairs):
-        g, most = apart.group[p], apart.most[p]
+        g, most, c = apart.group[p], apart.most[p], apart.first[p]
         rest = counts.rest[most]
         apart.rest[p] = rest
+        if apart.first[p + 1] == c + 1:  # most pairs have one cell, and its weight is one
+            apart.weight[c] = 1.0
+            label = objects.label[start + apart.value[c]] if n_labels > 1 else 0
+            for d in range(KINDS):
+                own = voices.habit[g, label, d] * even
+                careless = max(voices.habits[g, d] - own, 0.0) * rest + own
+                says_rest = max(voices.right[g, d] * rest + careless, LEAST)
+                says_cell = max(voices.right[g, d] + careless, LEAST)
+                both = 1.0 / (says_rest * says_cell)
+                apart.careless[p, d] = careless
+                apart.says_rest[p, d] = says_rest
+                apart.says_cell[c, d] = says_cell
+                apart.per_rest[p, d] = both * says_cell
+                apart.per_cell[c, d] = both * says_rest
+            continue
         for c in range(apart.first[p], apart.first[p + 1]):
             votes = apart.votes[c]
             apart.weight[c] = 1.0 if votes == most else exp(counts.swap[votes] - counts.swap[most])
         for d in range(KINDS):
             unclaimed, weight = voices.habits[g, d], 0.0
             for c in range(apart.first[p], apart.first[p + 1]):
-                own = (
-                    voices.habit[g, objects.label[start + apart.value[c]], d]
-                    if n_labels > 1
-                    else voices.habit[g, 0, d] * even
-                )
+                label = objects.label[start + apart.value[c]] if n_labels > 1 else 0
+                own = voices.habit[g, label, d] * even
                 unclaimed -= own
                 weight += own * apart.weight[c]
             careless = max(unclaimed, 0.0) * rest + weight
@@ -370,42 +384,41 @@ def _partition(  # type: ignore[no-untyped-def]
                 of_value += q[k, d]
             truth[start + k] = of_value / claimed if claimed > 0.0 else 1.0 / size
 
+        even = 1.0 if n_labels > 1 else 1.0 / domain
         slope_all, gain_true, gain_false = 0.0, 0.0, 0.0
         for p in range(n_pairs):
             g, first, past = apart.group[p], apart.first[p], apart.first[p + 1]
             at = counts.first_total[domain] + apart.total[p]
             evidence += counts.swap[apart.most[p]] - counts.log_total[at]
             slope_all += counts.slope_total[at]
-            every_slope = 0.0
             for c in range(first, past):
-                every_slope += counts.slope_false[apart.votes[c]]
-                evidence += counts.as_false[apart.votes[c]]
+                apart.held[c] = 0.0
             for d in range(KINDS):
                 right, elsewhere, reliable_mass = voices.right[g, d], of_kind[d], 0.0
                 for c in range(first, past):
-                    here, votes = q[apart.value[c], d], apart.votes[c]
+                    here = q[apart.value[c], d]
                     elsewhere -= here
                     mass = here * right * apart.weight[c] * apart.per_cell[c, d]
                     reliable_mass += mass
-                    gain_true += mass * counts.slope_true[votes]
-                    gain_false -= mass * counts.slope_false[votes]
+                    apart.held[c] += mass
                 reliable_mass += max(elsewhere, 0.0) * right * apart.rest[p] * apart.per_rest[p, d]
                 careless_mass = max(of_kind[d] - reliable_mass, 0.0)
-                gain_false += of_kind[d] * every_slope
                 reliable[g, d, 1] += fixed(reliable_mass)
                 reliable[g, d, 0] += fixed(careless_mass)
                 per_habit = careless_mass / max(apart.careless[p, d], LEAST)
                 for c in range(first, past):
                     label = objects.label[start + apart.value[c]] if n_labels > 1 else 0
-                    own = per_habit * (
-                        voices.habit[g, label, d] if n_labels > 1 else voices.habit[g, 0, d] / domain
-                    )
-                    gain_true += own * apart.weight[c] * counts.slope_true[apart.votes[c]]
-                    gain_false -= own * apart.weight[c] * counts.slope_false[apart.votes[c]]
+                    own = per_habit * voices.habit[g, label, d] * even
+                    apart.held[c] += own * apart.weight[c]
                     if n_labels > 1:
                         habit[g, d, label] += fixed(own * (apart.weight[c] - apart.rest[p]))
                 if n_labels > 1:
                     habit_rest[g, d] += fixed(per_habit * voices.wrong[g, d] * apart.rest[p])
+            for c in range(first, past):
+                votes = apart.votes[c]
+                evidence += counts.as_false[votes]
+                gain_true += apart.held[c] * counts.slope_true[votes]
+                gain_false += (1.0 - apart.held[c]) * counts.slope_false[votes]
         add_term(slopes, 0, gain_true)
         add_term(slopes, 1, slope_all)
         add_term(slopes, 2, gain_false)

@@ -12,7 +12,7 @@ from math import lgamma, log
 
 import numpy as np
 
-from consilience.claims.encoding import Claims, Int, Shard
+from consilience.claims.encoding import Int, Shard, offsets
 from consilience.kernels.compiled import compiled, digamma, inlined
 from consilience.kernels.numba_partition import (
     LARGE,
@@ -35,15 +35,13 @@ LANDMARKS = 32
 """Groups at which a source's evidence is found, so that its tangents tell of most others that they cannot be better."""
 
 
-def relocate(
-    claims: Claims, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
-) -> tuple[Grouping, int, float]:
+def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
     """As `numpy_partition.relocate`."""
-    by_source, first_of_source = claims.by_source
+    first_of_source = offsets(shard.claim_source, len(given.group))
     most = int(np.diff(first_of_source).max(initial=1))
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
     moved, gain = _relocate(
-        order, by_source, first_of_source, claims.claim_object(), objects_of(shard),
+        order, _by_source(shard.claim_source, shard.first_claim, first_of_source), first_of_source, objects_of(shard),
         Voices(group, *voices_of(given)[1:]), given.size, reliability, habit,
         counts_of(shard, beliefs), np.ascontiguousarray(beliefs.share.T),
         beliefs.reliability, beliefs.habit_prior, beliefs.concentration, Apart.room(shard),
@@ -71,6 +69,18 @@ def _expected_log(parameters, out):  # type: ignore[no-untyped-def]
     total = digamma(total)
     for r in range(len(parameters)):
         out[r] = digamma(parameters[r]) - total
+
+
+@compiled
+def _by_source(claim_source, first_claim, first_of_source):  # type: ignore[no-untyped-def]
+    """(n_claims,) the objects that each source claims, source by source."""
+    place = first_of_source[:-1].copy()
+    object_of = np.empty(len(claim_source), np.int32)
+    for m in range(len(first_claim) - 1):
+        for i in range(first_claim[m], first_claim[m + 1]):
+            object_of[place[claim_source[i]]] = m
+            place[claim_source[i]] += 1
+    return object_of
 
 
 @inlined
@@ -188,7 +198,7 @@ def _joined(p, y, label, domain, voices, counts, apart, here, right_alone, mass)
 
 @compiled
 def _relocate(  # type: ignore[no-untyped-def]
-    order, by_source, first_of_source, claim_object, objects, voices, size_of, reliability, habit, counts, share,
+    order, object_of, first_of_source, objects, voices, size_of, reliability, habit, counts, share,
     b, h, kappa, apart, here, elsewhere, domain, label,
 ):  # fmt: skip
     n_groups, n_labels, _ = voices.habit.shape
@@ -216,8 +226,10 @@ def _relocate(  # type: ignore[no-untyped-def]
     for n in order:
         old, n_near, n_claims = voices.group[n], 0, first_of_source[n + 1] - first_of_source[n]
         for j in range(n_claims):
-            i = by_source[first_of_source[n] + j]
-            m = claim_object[i]
+            m = object_of[first_of_source[n] + j]
+            i = objects.first_claim[m]
+            while objects.claim_source[i] != n:
+                i += 1
             n_pairs = take_apart(m, i, objects, voices, counts, apart)
             posterior(m, n_pairs, objects, voices, share, apart)
             y = objects.claim_candidate[i] - objects.first_candidate[m]

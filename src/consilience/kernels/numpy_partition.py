@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
 
-from consilience.claims.encoding import Claims, Float, Int, Shard
+from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.state import (
     Beliefs,
     Grouping,
@@ -81,9 +81,7 @@ def partition(
     )
 
 
-def relocate(
-    claims: Claims, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
-) -> tuple[Grouping, int, float]:
+def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
     """Move sources, one at a time in this order, to the group where the bound is highest, or to one of their own.
 
     shard : all claims as one shard
@@ -92,9 +90,9 @@ def relocate(
     """
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
     moved, gain = 0, 0.0
-    claim_object = claims.claim_object()
+    claim_object = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
     for n in order:
-        objects = np.unique(claim_object[claims.claim_source == n])
+        objects = np.unique(claim_object[shard.claim_source == n])
         near = _objects_of(shard, objects)
         old, size = int(group[n]), np.bincount(group, minlength=len(reliability))
 

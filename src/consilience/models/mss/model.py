@@ -56,6 +56,8 @@ DOUBT = 25.0
 """Nats within which they are close in any case: what the bound leaves out differs from story to story."""
 MOVES = 2**31
 """Where the larger moves' randomness begins: apart from that of any start, however many there are."""
+SAMPLE, PER_SOURCE = 100_000, 10
+"""Claims, in all and for each source, that a sample of objects has: a table more than twice as large is sampled."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -162,21 +164,34 @@ class MSS:
         runner: Runner,
         progress: Progress | None,
     ) -> Found:
-        """Partition inference: every start's story, the best moved on, the best first."""
-        log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, is_known)
-        search = Search(
-            claims=claims,
-            shards=list(claims.shards(runner.n_shards(claims.n_claims), log_truth, label, log_unclaimed)),
-            whole=as_one_shard(claims, log_truth, label, log_unclaimed),
-            order=structural_order(claims),
-            n_labels=n_labels,
-            kernel=kernel,
-            runner=runner,
-            concentration=self.concentration,
-            max_sweeps=self.max_sweeps,
-            tolerance=self.tolerance,
-            told=lambda record: None,
-        )
+        """Partition inference: every start's story, the best moved on, the best first.
+
+        Of a large table some objects tell who belongs together; the stories then go on with all of them.
+        """
+
+        def over(claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None) -> Search:
+            log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, is_known)
+            return Search(
+                claims=claims,
+                shards=list(claims.shards(runner.n_shards(claims.n_claims), log_truth, label, log_unclaimed)),
+                whole=as_one_shard(claims, log_truth, label, log_unclaimed),
+                order=structural_order(claims),
+                n_labels=n_labels,
+                kernel=kernel,
+                runner=runner,
+                concentration=self.concentration,
+                max_sweeps=self.max_sweeps,
+                tolerance=self.tolerance,
+                told=lambda record: None,
+            )
+
+        chosen = _sample(claims, np.random.default_rng([seed, SAMPLE]))
+        if chosen is None:
+            search = over(claims, log_truth, is_known)
+        else:
+            of_candidate = np.repeat(chosen, np.diff(claims.first_candidate))
+            known = None if is_known is None else is_known[chosen]
+            search = over(claims.of_objects(chosen), log_truth[of_candidate], known)
         stop = Event()
 
         def path_of(stage: str) -> Path:
@@ -189,17 +204,24 @@ class MSS:
         grown = sorted(runner.map(grow, range(self.n_starts), stop), key=lambda each: -each[0].bound)
         (best, path), others = grown[0], grown[1:]
         moving = path_of("larger moves")
-        story = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
+        best = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
         path.records.extend(moving.records)
-        stories = [story, *(each for each, _ in others)]
+        stories = [best, *(each for each, _ in others)]
         sweeps = [len(path.records), *(len(each.records) for _, each in others)]
+        if chosen is not None:
+            path = path_of("all objects")
+            search = replace(over(claims, log_truth, is_known), told=path.told)
+            stories = [search.carried(story) for story in stories]
+            path.records.clear()
+            stories[0] = search.settle(stories[0], np.random.default_rng([seed, MOVES + 1]))
+            sweeps[0] += len(path.records)
         return Found(
             truths=[each.truth for each in stories],
             starts=[{"bound": each.bound, "sweeps": n} for each, n in zip(stories, sweeps, strict=True)],
-            groups=as_partition(story),
-            prior=story.beliefs,
-            trace=path.rising(story.bound),
-            converged=story.converged,
+            groups=as_partition(stories[0]),
+            prior=stories[0].beliefs,
+            trace=path.rising(stories[0].bound),
+            converged=stories[0].converged,
         )
 
     def _ascents(
@@ -315,6 +337,18 @@ class Found:
     prior: Prior | Beliefs
     trace: tuple[Mapping[str, float], ...]
     converged: bool
+
+
+def _sample(claims: Claims, rng: np.random.Generator) -> NDArray[np.bool_] | None:
+    """(n_objects,) the objects among which groups are looked for; None where that is all of them."""
+    wanted = max(SAMPLE, PER_SOURCE * claims.n_sources)
+    if claims.n_claims <= 2 * wanted:
+        return None
+    order = rng.permutation(claims.n_objects)
+    n = int(np.searchsorted(np.cumsum(np.diff(claims.first_claim)[order]), wanted)) + 1
+    chosen = np.zeros(claims.n_objects, np.bool_)
+    chosen[order[:n]] = True
+    return chosen
 
 
 def source_reliability(found: Globals, prior: Prior | Beliefs) -> Float:

@@ -121,15 +121,17 @@ class Search:
             story = self._better(story, self.settle(self._regrouped(story, apart), rng, rounds=3))
         return self.settle(story, rng)
 
+    def carried(self, story: Story) -> Story:
+        """A story that grew on some of the objects, on all."""
+        return self.converge(self._evaluate(story.grouping, story.beliefs), sweeps=4)
+
     def settle(
         self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
     ) -> Story:
         """Relocate and sweep in turn until nobody moves or it no longer pays."""
         for _ in range(rounds):
             order = self.order[rng.permutation(len(self.order))]
-            grouping, moved, _ = self.kernel.relocate(
-                self.claims, self.whole, story.grouping, story.beliefs, order
-            )
+            grouping, moved, _ = self.kernel.relocate(self.whole, story.grouping, story.beliefs, order)
             other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
             rise = other.bound - story.bound
             story = other if rise > 0 else story
@@ -298,13 +300,13 @@ def domains(
     it, an object on which all agree would say nothing about them.
     """
     size = np.diff(claims.first_candidate)
-    label, log_unclaimed = np.zeros(claims.n_candidates, np.int64), np.full(claims.n_objects, -np.inf)
+    label, log_unclaimed = np.zeros(claims.n_candidates, np.int32), np.full(claims.n_objects, -np.inf)
     known = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known
     if claims.domain != "claimed" and np.all(size == claims.n_values) and claims.n_values <= MOST_LABELS:
         ruled_out = np.isneginf(log_truth)
         return (
             np.where(ruled_out, -np.inf, 0.0),
-            claims.candidate_value.astype(np.int64),
+            claims.candidate_value,
             log_unclaimed,
             claims.n_values,
         )
