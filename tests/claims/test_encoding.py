@@ -96,3 +96,17 @@ def test_claims_say_what_they_are() -> None:
     claims = read_claims([("a", "o", "x"), ("b", "o", "y")])
     assert repr(claims) == "Claims(n_claims=2, n_sources=2, n_objects=1, n_candidates=2, domain='claimed')"
     assert claims.n_values == 2
+
+
+def test_claims_on_some_objects_are_those_of_the_whole_table():
+    triples = [("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1"), ("a", "z", "3"), ("c", "z", "1")]
+    whole = read_claims(triples, domain="claimed")
+    some = whole.of_objects(np.array([True, False, True]))
+    again = read_claims([triple for triple in triples if triple[1] != "y"], domain="claimed")
+    assert list(map(str, some.objects)) == ["x", "z"]
+    assert some.n_sources == whole.n_sources
+    assert some.n_values == whole.n_values
+    for name in ("first_claim", "first_candidate", "claim_candidate"):
+        assert np.array_equal(getattr(some, name), getattr(again, name))
+    said = [str(some.values[v]) for v in some.candidate_value[some.claim_candidate]]
+    assert said == ["1", "2", "3", "1"]

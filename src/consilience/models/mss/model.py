@@ -56,8 +56,9 @@ DOUBT = 25.0
 """Nats within which they are close in any case: what the bound leaves out differs from story to story."""
 MOVES = 2**31
 """Where the larger moves' randomness begins: apart from that of any start, however many there are."""
-SAMPLE, PER_SOURCE = 100_000, 10
-"""Claims, in all and for each source, that a sample of objects has: a table more than twice as large is sampled."""
+FEW_CLAIMS, FEW_OF_SOURCE, MANY_OF_SOURCE = 100_000, 10, 1_000
+"""Claims in a sample of objects where groups are looked for: in all, and a source's on average; and a source's in the
+larger sample that decides who belongs where. Tables less than twice as large as a sample are taken whole."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -166,32 +167,34 @@ class MSS:
     ) -> Found:
         """Partition inference: every start's story, the best moved on, the best first.
 
-        Of a large table some objects tell who belongs together; the stories then go on with all of them.
+        Of a large table some objects tell where to look for groups, more of them who belongs where, and all of them
+        what follows.
         """
 
-        def over(claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None) -> Search:
-            log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, is_known)
+        def over(chosen: NDArray[np.bool_] | None, path: Path | None = None) -> Search:
+            """The search among these objects, or all."""
+            some, log_prior, known = claims, log_truth, is_known
+            if chosen is not None:
+                some = claims.of_objects(chosen)
+                log_prior = log_truth[np.repeat(chosen, np.diff(claims.first_candidate))]
+                known = None if is_known is None else is_known[chosen]
+            log_prior, label, log_unclaimed, n_labels = domains(some, log_prior, known)
             return Search(
-                claims=claims,
-                shards=list(claims.shards(runner.n_shards(claims.n_claims), log_truth, label, log_unclaimed)),
-                whole=as_one_shard(claims, log_truth, label, log_unclaimed),
-                order=structural_order(claims),
+                claims=some,
+                shards=list(some.shards(runner.n_shards(some.n_claims), log_prior, label, log_unclaimed)),
+                whole=as_one_shard(some, log_prior, label, log_unclaimed),
+                order=structural_order(some),
                 n_labels=n_labels,
                 kernel=kernel,
                 runner=runner,
                 concentration=self.concentration,
                 max_sweeps=self.max_sweeps,
                 tolerance=self.tolerance,
-                told=lambda record: None,
+                told=path.told if path else lambda record: None,
             )
 
-        chosen = _sample(claims, np.random.default_rng([seed, SAMPLE]))
-        if chosen is None:
-            search = over(claims, log_truth, is_known)
-        else:
-            of_candidate = np.repeat(chosen, np.diff(claims.first_candidate))
-            known = None if is_known is None else is_known[chosen]
-            search = over(claims.of_objects(chosen), log_truth[of_candidate], known)
+        few, many = _samples(claims, np.random.default_rng([seed, FEW_CLAIMS]))
+        search = over(few)
         stop = Event()
 
         def path_of(stage: str) -> Path:
@@ -208,13 +211,20 @@ class MSS:
         path.records.extend(moving.records)
         stories = [best, *(each for each, _ in others)]
         sweeps = [len(path.records), *(len(each.records) for _, each in others)]
-        if chosen is not None:
-            path = path_of("all objects")
-            search = replace(over(claims, log_truth, is_known), told=path.told)
-            stories = [search.carried(story) for story in stories]
-            path.records.clear()
-            stories[0] = search.settle(stories[0], np.random.default_rng([seed, MOVES + 1]))
+        if few is not None:
+            path = path_of("more objects")
+            search = over(many, path)
+            best = search.settle(search.carried(stories[0]), np.random.default_rng([seed, MOVES + 1]))
             sweeps[0] += len(path.records)
+            if many is not None:
+                path = path_of("all objects")
+                search = over(None, path)
+                best = search.converge(search.carried(best))
+                sweeps[0] += len(path.records)
+            stories = [
+                best,
+                *(replace(search, told=lambda record: None).carried(story) for story in stories[1:]),
+            ]
         return Found(
             truths=[each.truth for each in stories],
             starts=[{"bound": each.bound, "sweeps": n} for each, n in zip(stories, sweeps, strict=True)],
@@ -339,16 +349,21 @@ class Found:
     converged: bool
 
 
-def _sample(claims: Claims, rng: np.random.Generator) -> NDArray[np.bool_] | None:
-    """(n_objects,) the objects among which groups are looked for; None where that is all of them."""
-    wanted = max(SAMPLE, PER_SOURCE * claims.n_sources)
-    if claims.n_claims <= 2 * wanted:
-        return None
-    order = rng.permutation(claims.n_objects)
-    n = int(np.searchsorted(np.cumsum(np.diff(claims.first_claim)[order]), wanted)) + 1
-    chosen = np.zeros(claims.n_objects, np.bool_)
-    chosen[order[:n]] = True
-    return chosen
+def _samples(claims: Claims, rng: np.random.Generator) -> list[NDArray[np.bool_] | None]:
+    """Two samples of objects, the second with all of the first: (n_objects,) whether chosen, or None for all."""
+    order = rng.permutation(claims.n_objects) if claims.n_claims > 2 * FEW_CLAIMS else np.empty(0, np.int64)
+    samples: list[NDArray[np.bool_] | None] = []
+    for wanted in (
+        max(FEW_CLAIMS, FEW_OF_SOURCE * claims.n_sources),
+        max(FEW_CLAIMS, MANY_OF_SOURCE * claims.n_sources),
+    ):
+        chosen = None
+        if claims.n_claims > 2 * wanted:
+            n = int(np.searchsorted(np.cumsum(np.diff(claims.first_claim)[order]), wanted)) + 1
+            chosen = np.zeros(claims.n_objects, np.bool_)
+            chosen[order[:n]] = True
+        samples.append(chosen)
+    return samples
 
 
 def source_reliability(found: Globals, prior: Prior | Beliefs) -> Float:

@@ -39,7 +39,8 @@ FAITHFUL, LOYAL = 0.99, 0.95
 """How often members are first taken to repeat their group's opinion: nearly always where every source starts alone and
 must not join lightly, most times where groups are there to begin with."""
 HELD = 12
-"""Sweeps, at the most, that end a settlement whose counts are held: another one follows."""
+"""Sweeps, at the most, before sources that start alone are first relocated, and at the end of a settlement whose counts
+are held: another one follows."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
@@ -99,7 +100,7 @@ class Search:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
         if j == 0:
             alone = self._fresh(np.arange(self.claims.n_sources), FAITHFUL)
-            return self.settle(self.converge(alone), rng)
+            return self.settle(self.converge(alone, sweeps=HELD), rng)
         story = self._by_agreement() if j == 1 else None
         if story is None:
             story = self._at_random(rng)
@@ -122,8 +123,8 @@ class Search:
         return self.settle(story, rng)
 
     def carried(self, story: Story) -> Story:
-        """A story that grew on some of the objects, on all."""
-        return self.converge(self._evaluate(story.grouping, story.beliefs), sweeps=4)
+        """A story that grew on fewer objects, on these."""
+        return self._evaluate(story.grouping, story.beliefs)
 
     def settle(
         self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
