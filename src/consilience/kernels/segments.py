@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from consilience.claims.encoding import Claims, Float, Int, offsets
+from consilience.claims.encoding import LARGEST_INDEX, Claims, Float, Int, offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,6 @@ class Labels:
     claim_habit    : (n_claims,)
     habit_source   : (n_habits,)
     habit_label    : (n_habits,)
-    habit_object   : (n_claims,)             the objects of claims in the order of their habits
-    first_of_habit : (n_habits + 1,)
     first_habit    : (n_sources + 1,)        habits of source n are first_habit[n] : first_habit[n + 1]
     """
 
@@ -129,8 +127,6 @@ class Labels:
     claim_habit: Int
     habit_source: Int
     habit_label: Int
-    habit_object: Int
-    first_of_habit: Int
     first_habit: Int
 
     @classmethod
@@ -142,11 +138,10 @@ class Labels:
         possible = np.zeros((claims.n_objects, n_labels), np.bool_)
         possible[claims.candidate_object(), claims.candidate_value] = segments.possible
         key = claims.claim_source.astype(np.int64) * n_labels + said
-        by_habit = np.argsort(key, kind="stable")
-        in_order = key[by_habit]
-        is_first = np.concatenate([[True], in_order[1:] != in_order[:-1]])
-        habits, claim_habit = in_order[is_first], np.empty(claims.n_claims, np.int32)
-        claim_habit[by_habit] = np.cumsum(is_first) - 1
+        is_habit = np.zeros(claims.n_sources * n_labels, np.bool_)
+        is_habit[key] = True
+        habits = np.flatnonzero(is_habit)
+        claim_habit = (np.cumsum(is_habit, dtype=np.int32) - np.int32(1))[key]
         return cls(
             segments=segments,
             n_labels=n_labels,
@@ -155,26 +150,26 @@ class Labels:
             claim_habit=claim_habit,
             habit_source=habits // n_labels,
             habit_label=habits % n_labels,
-            habit_object=segments.claim_object[by_habit].astype(np.int32),
-            first_of_habit=offsets(claim_habit, len(habits)),
             first_habit=offsets(habits // n_labels, claims.n_sources),
         )
+
+    @cached_property
+    def claims_of_habit(self) -> Int:
+        """(n_habits,) how many claims each has."""
+        return np.bincount(self.claim_habit, minlength=len(self.habit_source))
 
     @cached_property
     def _objects_by_habits(self) -> sparse.csr_array:
         """(n_objects, n_habits) a one for every claim."""
         claims = self.segments.claims
+        first = claims.first_claim if claims.n_claims > LARGEST_INDEX else claims.first_claim.astype(np.int32)
         shape = (claims.n_objects, len(self.habit_source))
-        return sparse.csr_array((np.ones(claims.n_claims), self.claim_habit, claims.first_claim), shape=shape)
+        return sparse.csr_array((np.ones(claims.n_claims), self.claim_habit, first), shape=shape)
 
     @cached_property
     def _habits_by_objects(self) -> sparse.csr_array:
         """(n_habits, n_objects) the same, the other way."""
-        claims = self.segments.claims
-        shape = (len(self.habit_source), claims.n_objects)
-        return sparse.csr_array(
-            (np.ones(claims.n_claims), self.habit_object, self.first_of_habit), shape=shape
-        )
+        return self._objects_by_habits.T.tocsr()
 
     def sum_by_object(self, on_habits: Float) -> Float:
         """(n_objects, …): Σ over the object's claims of what holds for their habits, (n_habits, …)."""

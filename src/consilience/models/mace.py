@@ -184,14 +184,14 @@ def expect(labels: Labels, given: Weights) -> tuple[Float, Counts]:
     # A claim for z adds this to what the same claim gives any other truth.
     gain = table.sum_by_candidate((log_either - given.log_spams)[claim_habit])
     truth, evidence = table.softmax(table.log_truth + gain)
-    spams = float(np.diff(labels.first_of_habit) @ given.log_spams)
+    spams = float(labels.claims_of_habit @ given.log_spams)
     right: Float = np.bincount(claim_habit, truth[table.claims.claim_candidate]).astype(np.float64)
     return truth, Counts(right * np.exp(log_knows - log_either), float(evidence.sum()) + spams)
 
 
 def _tally(labels: Labels, counts: Counts) -> tuple[Float, Float, Float]:
     """(n_sources,) claims that know, (n_habits,) claims that spam, (n_sources,) the same by source."""
-    spams = np.maximum(np.diff(labels.first_of_habit) - counts.knows, 0.0)  # rounding may take it below
+    spams = np.maximum(labels.claims_of_habit - counts.knows, 0.0)  # rounding may take it below
     return labels.sum_by_source(counts.knows), spams, labels.sum_by_source(spams)
 
 

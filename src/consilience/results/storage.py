@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from consilience.results.tables import ids, source_order, sources_table, truths_
 
 T = TypeVar("T")
 
+CLAIMS_AT_A_TIME = 1 << 20
 CLAIM_ARRAYS = ("claim_source", "claim_candidate", "first_claim", "first_candidate", "candidate_value")
 FIT_ARRAYS = ("truth", "decision", "source_reliability")
 
@@ -123,8 +125,7 @@ def _write(fit: Fit, folder: Path) -> None:
     pq.write_table(sources_table(fit), folder / "sources.parquet")
     pq.write_table(groups_table(fit.groups_found, fit.prior), folder / "groups.parquet")
     pq.write_table(pa.table({"value": ids(claims.values)}), folder / "values.parquet")
-    # Dictionaries are only how it is written: without the Arrow schema everybody reads plain columns.
-    pq.write_table(_claims_table(claims), folder / "claims.parquet", store_schema=False)
+    _write_claims(claims, folder / "claims.parquet")
     _write_json(folder / "trace.json", {"sweeps": fit.trace, "starts": fit.starts})
     np.savez(folder / "state.npz", allow_pickle=False, **_arrays(fit))
     manifest = {
@@ -207,19 +208,28 @@ def _arrays(fit: Fit) -> dict[str, Any]:
     return arrays
 
 
-def _claims_table(claims: Claims) -> pa.Table:
-    """source, object, value as they were claimed, under these names, in canonical order."""
-    codes = {
-        "source": (claims.claim_source, claims.sources),
-        "object": (claims.claim_object(), claims.objects),
-        "value": (claims.candidate_value[claims.claim_candidate], claims.values),
-    }
-    return pa.table(
-        {
-            name: pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), ids(vocabulary))
-            for name, (index, vocabulary) in codes.items()
-        }
-    )
+def _write_claims(claims: Claims, path: Path) -> None:
+    """source, object, value as they were claimed, under these names, in canonical order, run by run of objects.
+
+    Dictionaries are only how it is written, and a run has no more objects in its dictionary than it is about: without
+    the Arrow schema everybody reads plain columns.
+    """
+    sources, objects, values = (ids(names) for names in (claims.sources, claims.objects, claims.values))
+    wanted = np.arange(0, claims.n_claims, CLAIMS_AT_A_TIME)
+    edges = np.unique(np.append(np.searchsorted(claims.first_claim, wanted), claims.n_objects))
+    kinds = [pa.dictionary(pa.int32(), names.type) for names in (sources, objects, values)]
+    schema = pa.schema(list(zip(("source", "object", "value"), kinds, strict=True)))
+    with pq.ParquetWriter(path, schema, store_schema=False) as writer:
+        for start, stop in pairwise(edges):
+            run = slice(claims.first_claim[start], claims.first_claim[stop])
+            owner = np.repeat(np.arange(stop - start), np.diff(claims.first_claim[start : stop + 1]))
+            value = claims.candidate_value[claims.claim_candidate[run]]
+            parts = ((claims.claim_source[run], sources), (owner, objects[start:stop]), (value, values))
+            columns = [
+                pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), names)
+                for code, names in parts
+            ]
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def _column(path: Path, name: str) -> pa.Array:
