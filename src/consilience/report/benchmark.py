@@ -95,7 +95,7 @@ def summarise(records: Sequence[Record]) -> Summary:
         if (model, data) in cells
     }
     models = list(dict.fromkeys(model for model, _ in by_pair))
-    ranks = _ranks(models, list(sets), cells)
+    ranks = _ranks(models, list(sets), cells, failed)
     rows = [
         _row(model, sets, cells, ranks[model]) for model in models if any((model, d) in cells for d in sets)
     ]
@@ -122,13 +122,19 @@ def not_run(summary: Summary) -> list[str]:
 
 
 def _ranks(
-    models: Sequence[str], sets: Sequence[str], cells: Mapping[tuple[str, str], Cell]
+    models: Sequence[str],
+    sets: Sequence[str],
+    cells: Mapping[tuple[str, str], Cell],
+    failed: Mapping[tuple[str, str], str],
 ) -> dict[str, float]:
-    """Mean over the data sets; equal accuracies share a rank."""
-    accuracy = [
-        [-cells[model, data].accuracy if (model, data) in cells else 1.0 for model in models] for data in sets
-    ]
-    return dict(zip(models, rankdata(accuracy, axis=1).mean(axis=0).tolist(), strict=True))
+    """Mean over the data sets on which a model was tried; equal accuracies share a rank, failures the last."""
+    ranks: dict[str, list[float]] = {model: [] for model in models}
+    for data in sets:
+        tried = [model for model in models if (model, data) in cells or (model, data) in failed]
+        lost = [-cells[model, data].accuracy if (model, data) in cells else 1.0 for model in tried]
+        for model, rank in zip(tried, rankdata(lost).tolist(), strict=True):
+            ranks[model].append(rank)
+    return {model: float(np.mean(of)) for model, of in ranks.items() if of}
 
 
 def _row(model: str, sets: Mapping[str, Record], cells: Mapping[tuple[str, str], Cell], rank: float) -> Row:
