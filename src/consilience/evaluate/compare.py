@@ -139,8 +139,7 @@ def examine(
     model: Model, claims: Any, truth: Any, *, engine: str = "auto", **how: Any
 ) -> tuple[Outcome, Fit]:
     """One model: what became of it, and its fit."""
-    with suppress(Exception):
-        model.fit(SMALL, engine=engine)
+    warm_up(model, engine)
     how["engine"] = engine
     fit: Fit = model.fit(claims, **how)
     peak = _peak_memory(lambda: model.fit(claims, **how))
@@ -161,6 +160,12 @@ def examine(
         warnings=fit.warnings,
     )
     return outcome, fit
+
+
+def warm_up(model: Model, engine: str = "auto") -> None:
+    """Load and compile what the model needs, so that a fit that is timed need not."""
+    with suppress(Exception):
+        model.fit(SMALL, engine=engine)
 
 
 def _peak_memory(work: Callable[[], object]) -> int:

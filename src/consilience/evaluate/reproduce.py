@@ -19,6 +19,7 @@ from consilience.claims.encoding import Claims
 from consilience.claims.reading import Truths, align_truths, read_claims, read_truths
 from consilience.datasets.books import read_books, read_gold
 from consilience.datasets.tagging import N_IMAGES, TAGS, tagging
+from consilience.evaluate.compare import warm_up
 from consilience.evaluate.metrics import precision_recall
 from consilience.evaluate.provenance import provenance
 from consilience.models.base import Model
@@ -156,7 +157,8 @@ def reproduce(
 
 
 def _timed(row: Contender, claims: Claims, truth: Truths, seed: int) -> Fit:
-    """The fastest of several fits, if they are short: what a model loads and compiles at first is not counted."""
+    """The fastest of several fits, if they are short; what a model loads and compiles at first is not counted."""
+    warm_up(row.model)
     known = _some(truth, seed) if row.helped else None
     first = row.model.fit(claims, known=known, seed=seed)
     again = REPEATS if first.seconds < SHORT else 0
