@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="+", choices=sorted(PARTS))
     parser.add_argument("--only", nargs="+", help="models, where not all are wanted")
     given = parser.parse_args()
+    provenance()  # of the code that runs, before it can change
     for part in given.parts:
         for record in PARTS[part](given.only):
             record = {"part": part, **record, "provenance": provenance()}

@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--only", nargs="+", help="data sets or cases, where not all are wanted")
     given = parser.parse_args()
+    provenance()  # of the code that runs, before it can change
     for part in given.parts:
         for record in PARTS[part](given.seeds, given.only):
             record = {"part": part, **record, "provenance": provenance()}

@@ -52,6 +52,7 @@ def main() -> None:
         "--claims", type=int, nargs="+", help="millions of claims, where not all sizes are wanted"
     )
     given = parser.parse_args()
+    provenance()  # of the code that runs, before it can change
     for part in given.parts:
         for record in PARTS[part](given.claims):
             record = {"part": part, **record, "provenance": provenance()}

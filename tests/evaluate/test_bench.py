@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -159,6 +160,57 @@ def test_the_command_keeps_records_and_goes_on(data: Path, tmp_path: Path) -> No
     assert (tmp_path / "out" / "bench.html").exists()
 
 
+def test_other_data_under_the_same_name_are_run_anew_and_failures_are_tried_again(
+    data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / "plain", tmp_path / "data" / "plain")
+    command = [
+        "bench",
+        "--data",
+        str(tmp_path / "data"),
+        "--sets",
+        "plain",
+        "--models",
+        "vote",
+        "--peers",
+        "none",
+    ]
+    command += ["--out", str(tmp_path / "out"), "--json"]
+    records = tmp_path / "out" / "records.jsonl"
+    assert CliRunner().invoke(app, command).exit_code == 0
+    with (tmp_path / "data" / "plain" / "claims.csv").open("a") as file:
+        file.write("new,o0,0\n")
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert len(read_records(records)) == 2
+    failed = [{**record, "error": "too hard"} for record in read_records(records)]
+    records.write_text("\n".join(map(json.dumps, failed)))  # and without a newline at the end
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert [record["error"] for record in read_records(records)] == ["too hard", "too hard", None]
+
+
+def test_a_data_set_that_cannot_be_used_is_told_and_the_others_go_on(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data / "plain", tmp_path / "data" / "a|<b>")
+    shutil.copytree(data / "plain", tmp_path / "data" / "other gold")
+    (tmp_path / "data" / "other gold" / "truth.csv").write_text("object,value\nnobody knows,1\n")
+    command = ["bench", "--data", str(tmp_path / "data"), "--models", "vote", "--peers", "none"]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "warning: other gold: truth: 1 problem found" in done.output
+    text = (tmp_path / "out" / "bench.md").read_text()
+    assert "| a\\|\\<b> |" in text
+    assert (
+        "<b>" not in (tmp_path / "out" / "bench.html").read_text().split("<h2>Data set")[1].split("<b>0")[0]
+    )
+
+
+def test_pages_are_made_also_where_every_model_fails(data: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(module, "examine", lambda *given, **how: 1 / 0)
+    command = ["bench", "--data", str(data), "--sets", "plain", "--models", "vote,wawa", "--peers", "none"]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "not run: vote, wawa on plain (ZeroDivisionError: division by zero)" in done.output
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -177,6 +229,6 @@ def test_wrong_input_is_told(data: Path, tmp_path: Path, options: list[str], com
 
 
 def test_a_damaged_line_of_records_is_told(tmp_path: Path) -> None:
-    (tmp_path / "records.jsonl").write_text('{"data": "a"}\n{"da')
+    (tmp_path / "records.jsonl").write_text('{"provenance": {"code": "a"}}\n{"da')
     with pytest.raises(InputError, match="Line 2"):
         read_records(tmp_path / "records.jsonl")

@@ -86,6 +86,9 @@ def test_later_commits_do_not_matter(repository: Path) -> None:
         ({}, "does not say which code"),
         ({"commit": None, "code": "1234"}, "no commit holds"),
         ({"commit": "0" * 40, "code": "1234"}, "not in this repository"),
+        ({"commit": "HEAD", "code": "1234"}, "no commit's whole name"),
+        ({"commit": 7, "code": "1234"}, "no commit's whole name"),
+        (["a list"], "does not say which code"),
     ],
 )
 def test_a_record_that_cannot_be_traced_is_detected(
@@ -116,7 +119,7 @@ def test_every_committed_record_was_made_by_the_commit_that_it_names(path: Path)
             pytest.fail("no Git history to check records against")
         pytest.skip("no Git history to check records against")
     seen: dict[str, str | None] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8").strip().split("\n"), 1):
         record = json.loads(line)
         of = json.dumps(record.get("provenance"), sort_keys=True)
         if of not in seen:

@@ -46,7 +46,10 @@ def open_parquet(path: str, files: Sequence[str]) -> Table:
         for part in parts:
             try:
                 # Files keep a text once for each run of rows, and so do we: it is several times faster than all texts.
-                texts = [name for name in kinds if is_text(part.data.schema.field(name).type)]
+                types = {name: part.data.schema.field(name).type for name in kinds}
+                texts = [
+                    name for name, t in types.items() if pa.types.is_string(t) or pa.types.is_large_string(t)
+                ]
                 options = pa.dataset.ParquetReadOptions(dictionary_columns=texts)
                 data = pa.dataset.dataset(
                     part.file, format=pa.dataset.ParquetFileFormat(read_options=options)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -64,27 +66,30 @@ def bench(
     screen = Screen(quiet=quiet)
     peer = _peer(peers, screen)
     charts.require()
-    folder = Path(out)
-    try:
+    folder, path = Path(out), Path(out) / "records.jsonl"
+    records = read_records(path)
+    done = {key(record) for record in records if record["error"] is None}
+    with _writing(out):
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "records.jsonl"
-        records = read_records(path)
-        done = {key(record) for record in records}
-        with path.open("a", encoding="utf-8") as file, screen.progress() as progress:
+        path.touch()
+        if path.read_bytes()[-1:] not in (b"", b"\n"):
+            path.write_bytes(path.read_bytes() + b"\n")
+    with screen.progress() as progress:
 
-            def starting(text: str) -> None:
-                if progress:
-                    progress(text, 0, float("nan"))
+        def starting(text: str) -> None:
+            if progress:
+                progress(text, 0, float("nan"))
 
-            for record in run(tables, chosen, seeds=numbers, peer=peer, done=done, starting=starting):
-                file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-                file.flush()
-                records.append(record)
-        summary = summarise(records)
+        for record in run(
+            tables, chosen, seeds=numbers, peer=peer, done=done, starting=starting, warn=screen.warn
+        ):
+            records.append(record)
+            with _writing(out), path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record, allow_nan=False) + "\n")
+    summary = summarise(records)
+    with _writing(out):
         (folder / "bench.md").write_text(markdown(summary), "utf-8")
         (folder / "bench.html").write_text(html(summary), "utf-8")
-    except OSError as error:
-        raise InputError(f"Cannot write {out!r}: {error.strerror or error}. Choose another folder.") from None
     ranking = sections(summary)[0]
     screen.table(ranking.title, ranking.header, ranking.rows, text=1)
     for note in ranking.notes:
@@ -96,8 +101,16 @@ def bench(
         print_json([asdict(row) for row in summary.rows])
 
 
+@contextmanager
+def _writing(out: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"Cannot write {out!r}: {error.strerror or error}. Choose another folder.") from None
+
+
 def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise InputError(f"{text!r} names nothing. Write names with commas between them, or all.")
     return names
@@ -105,7 +118,7 @@ def _names(text: str) -> list[str]:
 
 def _seeds(text: str) -> list[int]:
     try:
-        seeds = [int(seed) for seed in text.split(",")]
+        seeds = list(dict.fromkeys(int(seed) for seed in text.split(",")))
     except ValueError:
         seeds = []
     if not seeds or min(seeds) < 0:

@@ -59,7 +59,7 @@ def reproduce(
             say=(lambda text: progress(text, 0, float("nan"))) if progress else (lambda text: None),
         )  # fmt: skip
     pages = {
-        "paper.json": json.dumps(found, indent=1, ensure_ascii=False),
+        "paper.json": json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False),
         "paper.md": markdown(found),
         "paper.html": html(found),
     }

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims
 from consilience.claims.reading import Truths, read_claims, read_truths
-from consilience.errors import InputError, UnknownNameError
+from consilience.errors import ConsilienceError, InputError, UnknownNameError
 from consilience.evaluate.compare import Outcome, examine, told
 from consilience.evaluate.metrics import bootstrap
 from consilience.evaluate.peers import MODELS as PEERS
 from consilience.evaluate.peers import CrowdKit, write_csv
 from consilience.evaluate.provenance import provenance
-from consilience.models.base import Model, Progress, settings_of
+from consilience.models.base import Model, settings_of
 from consilience.models.vote import Vote
 from consilience.results.score import gold_candidates, is_right
 
@@ -82,42 +82,40 @@ def bench(
     seeds: Sequence[int] = (0,),
     peer: CrowdKit | None = None,
     done: Collection[tuple[Any, ...]] = (),
-    progress: Progress | None = None,
     starting: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Record]:
-    """The records, each when it is there. Of what is in `done` (see `key`) no new record is made.
+    """The records, each when it is there. Of what is in `done` (see `key`) no new record is made. A data set that
+    cannot be read is told, and the others go on.
 
     Every model's gain is over voting with the same seed; peers are run once, with the first seed.
     """
     code = provenance()["code"]
     for table in tables:
-        ours = [(model, seed) for seed in seeds for model in models]
-        ours = [each for each in ours if (table.name, each[0].name, each[1], code) not in done]
-        theirs = [f"crowd-kit/{name}" for name in PEERS] if peer else []
-        theirs = [name for name in theirs if (table.name, name, seeds[0], code) not in done]
-        if not ours and not theirs:
-            continue
         starting(f"{table.name}: reading")
-        claims, truth = read_claims(table.claims), read_truths(table.truth)
-        about = {"data": table.name, "digest": _digest(table), **_sizes(claims)}
-        votes: dict[int, Right] = {}
-
-        def vote(
-            seed: int, claims: Claims = claims, truth: Truths = truth, votes: dict[int, Right] = votes
-        ) -> Right:
-            if seed not in votes:
-                votes[seed] = is_right(Vote().fit(claims, seed=seed), truth)
-            return votes[seed]
-
+        try:
+            digest = _digest(table)
+            ours = [(model, seed) for seed in seeds for model in models]
+            ours = [each for each in ours if (table.name, digest, each[0].name, each[1], code) not in done]
+            theirs = [f"crowd-kit/{name}" for name in PEERS] if peer else []
+            theirs = [name for name in theirs if (table.name, digest, name, seeds[0], code) not in done]
+            if not ours and not theirs:
+                continue
+            claims, truth = read_claims(table.claims), read_truths(table.truth)
+            votes = {seed: is_right(Vote().fit(claims, seed=seed), truth) for seed in seeds}
+        except (ConsilienceError, OSError) as error:
+            warn(f"{table.name}: {told(error)}")
+            continue
+        about = {"data": table.name, "digest": digest, **_sizes(claims)}
         for model, seed in ours:
             starting(f"{table.name}, seed {seed}: {model.name}")
             right = None
             try:
-                outcome, fit = examine(model, claims, truth, seed=seed, progress=progress)
+                outcome, fit = examine(model, claims, truth, seed=seed)
                 right = is_right(fit, truth)
             except Exception as error:
                 outcome = Outcome(model.name, error=told(error))
-            yield _record(about, asdict(outcome), seed, settings_of(model), right, vote(seed))
+            yield _record(about, asdict(outcome), seed, settings_of(model), right, votes[seed])
         if theirs and peer:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "claims.csv"
@@ -125,13 +123,13 @@ def bench(
                 for name in theirs:
                     starting(f"{table.name}: {name}")
                     outcome_of, right = _peer_outcome(peer, name, path, claims, truth)
-                    record = _record(about, outcome_of, seeds[0], {}, right, vote(seeds[0]))
+                    record = _record(about, outcome_of, seeds[0], {}, right, votes[seeds[0]])
                     yield {**record, "provenance": {**record["provenance"], "crowd-kit": peer.version}}
 
 
 def key(record: Record) -> tuple[Any, ...]:
     """What a record is about, and which code made it."""
-    return record["data"], record["model"], record["seed"], record["provenance"]["code"]
+    return record["data"], record["digest"], record["model"], record["seed"], record["provenance"]["code"]
 
 
 def read_records(path: Path) -> list[Record]:
@@ -139,13 +137,18 @@ def read_records(path: Path) -> list[Record]:
     if not path.is_file():
         return []
     records = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").split("\n"), 1):
+        if not line:
+            continue
         try:
-            records.append(json.loads(line))
-        except ValueError:
+            record = json.loads(line)
+            record["provenance"]["code"]
+        except (ValueError, TypeError, KeyError):
             raise InputError(
-                f"Line {number} of {path} is no record (JSON). Was it cut off? Remove that line."
+                f"Line {number} of {path} is not one of our records (JSON with its provenance). Was it cut off? Remove "
+                "that line, or choose another folder."
             ) from None
+        records.append(record)
     return records
 
 
@@ -171,17 +174,11 @@ def _peer_outcome(
         peer.suits(plain, claims)
         found = peer.run(path, {plain: {}})[plain]
     except Exception as error:
-        return {**asdict(Outcome(name, error=told(error)))}, None
+        return asdict(Outcome(name, error=told(error))), None
     gold, _ = gold_candidates(truth, claims)
-    values = [str(value) for value in claims.values]
     objects = np.flatnonzero(gold != -1)
-    right = np.array(
-        [
-            gold[m] >= 0
-            and found["answer"].get(str(claims.objects[int(m)])) == values[claims.candidate_value[gold[m]]]
-            for m in objects
-        ]
-    )
+    answer = np.array([int(found["answer"][str(m)]) for m in objects])
+    right = (gold[objects] >= 0) & (answer == claims.candidate_value[np.maximum(gold[objects], 0)])
     outcome = Outcome(
         name,
         n_gold=len(right),
@@ -198,5 +195,8 @@ def _sizes(claims: Claims) -> Record:
 
 def _digest(table: Table) -> str:
     """Of the two files: the same name may hold other data elsewhere."""
-    content = table.claims.read_bytes() + table.truth.read_bytes()
-    return hashlib.sha256(content).hexdigest()[:16]
+    content = hashlib.sha256()
+    for path in (table.claims, table.truth):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            content.update(file.read_bytes())
+    return content.hexdigest()[:16]

@@ -16,7 +16,6 @@ import pyarrow.csv
 from consilience.claims.encoding import Claims
 from consilience.errors import EngineUnavailableError, UnsuitableTableError
 from consilience.evaluate.crowd_kit import MODELS
-from consilience.results.tables import ids, values_of
 
 __all__ = ["MODELS", "CrowdKit", "write_csv"]
 
@@ -82,10 +81,10 @@ class CrowdKit:
 
 
 def write_csv(claims: Claims, path: Path) -> None:
-    """The claims as text: source, object, value."""
+    """The claims, with the places of source, object and value in their vocabularies: text of any type survives that."""
     rows = {
-        "source": ids(claims.sources).take(pa.array(claims.claim_source)),
-        "object": ids(claims.objects).take(pa.array(claims.claim_object())),
-        "value": values_of(claims, claims.claim_candidate),
+        "source": claims.claim_source,
+        "object": claims.claim_object(),
+        "value": claims.candidate_value[claims.claim_candidate],
     }
     pyarrow.csv.write_csv(pa.table(rows), path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -46,12 +47,14 @@ def provenance() -> dict[str, Any]:
 
 def doubt(record: Mapping[str, Any], root: Path = ROOT) -> str | None:
     """Why the record's figures may not be those of the commit that it names; None where they are."""
-    of: Mapping[str, Any] = record.get("provenance") or {}
-    commit, code = of.get("commit"), of.get("code")
+    given = record.get("provenance")
+    commit, code = (given.get("commit"), given.get("code")) if isinstance(given, Mapping) else (None, None)
     if not code:
         return "it does not say which code made it"
     if not commit:
         return f"it was made by code that no commit holds ({code})"
+    if not re.fullmatch("[0-9a-f]{40}", str(commit)):
+        return f"{commit} is no commit's whole name"
     try:
         held = digest(committed_files(root, commit))
     except subprocess.CalledProcessError:

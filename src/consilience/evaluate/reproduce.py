@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from consilience.claims.encoding import Claims
+from consilience.claims.encoding import Claims, Float
 from consilience.claims.reading import Truths, align_truths, read_claims, read_truths
 from consilience.datasets.books import read_books, read_gold
 from consilience.datasets.tagging import N_IMAGES, TAGS, tagging
@@ -228,11 +228,22 @@ def _stores(fit: Fit, truth: Truths) -> dict[str, Any]:
         "least_gold": LEAST_GOLD,
         "top": rows(top),
         "bottom": rows(bottom),
-        "ours": {"top": float(accuracy[top].mean()), "bottom": float(accuracy[bottom].mean())},
+        "ours": {"top": _mean(accuracy[top]), "bottom": _mean(accuracy[bottom])},
         "paper": {"top": float(np.mean(PAPER_TOP)), "bottom": float(np.mean(PAPER_BOTTOM))},
-        "rank_correlation": float(spearmanr(reliability[listed], accuracy[listed]).statistic),
+        "rank_correlation": _correlation(reliability[listed], accuracy[listed]),
         "n_stores_with_gold": len(listed),
     }
+
+
+def _mean(x: Float) -> float | None:
+    return float(x.mean()) if len(x) else None
+
+
+def _correlation(x: Float, y: Float) -> float | None:
+    """None where one of them is the same for all."""
+    if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
+        return None
+    return float(spearmanr(x, y).statistic)
 
 
 def _curve(claims: Claims, truth: Truths, quick: bool, seed: int, say: Say) -> list[dict[str, Any]]:

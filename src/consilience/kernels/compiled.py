@@ -1,17 +1,24 @@
 """Numba's compiler and the scalar functions that compiled kernels share. The only file that imports Numba.
 
-Compiled code is cached on disk beside its source, or where NUMBA_CACHE_DIR points. Kernels release the interpreter's
-lock, so a runner may give each thread a shard.
+Compiled code is cached on disk beside its source, or where NUMBA_CACHE_DIR points. Numba looks at the file of a
+function alone to tell whether it has changed, and not at those of what it calls: so there is a folder for every version
+of all kernels. Kernels release the interpreter's lock, so a runner may give each thread a shard.
 """
 
 from __future__ import annotations
 
+import hashlib
 from math import exp, log, pi
+from pathlib import Path
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 
 from consilience.kernels.state import COARSE, FINE, UNIT
+
+HERE = Path(__file__).parent
+VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))).hexdigest()[:12]
+config.CACHE_DIR = str(Path(config.CACHE_DIR or HERE / "__pycache__") / f"compiled-{VERSION}")  # type: ignore[attr-defined]
 
 HALF_LOG_TAU = 0.5 * log(2 * pi)
 LOG_2 = log(2.0)

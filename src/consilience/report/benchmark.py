@@ -110,15 +110,17 @@ def summarise(records: Sequence[Record]) -> Summary:
 
 
 def not_run(summary: Summary) -> list[str]:
-    """Which models failed where, one line for all that failed alike."""
-    where: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for model in dict.fromkeys(model for model, _ in summary.failed):
-        where[tuple(data for m, data in summary.failed if m == model)].append(model)
-    lines = []
-    for sets, models in where.items():
-        reason = summary.failed[models[0], sets[0]].splitlines()[0].rstrip(".")
-        lines.append(f"{', '.join(models)} on {', '.join(sets)} ({reason})")
-    return lines
+    """Which models failed where and why, one line for all that failed alike."""
+    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (model, data), error in summary.failed.items():
+        reason = (error.splitlines() or ["no message"])[0].rstrip(".")
+        reasons[model, reason.removeprefix(f"{model} ")].append(data)
+    alike: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    for (model, reason), sets in reasons.items():
+        alike[tuple(sets), reason].append(model)
+    return [
+        f"{', '.join(models)} on {', '.join(sets)} ({reason})" for (sets, reason), models in alike.items()
+    ]
 
 
 def _ranks(
@@ -172,9 +174,11 @@ def html(summary: Summary) -> str:
 def about(summary: Summary) -> list[str]:
     """What was run."""
     seeds = "means of seeds" if len(summary.seeds) > 1 else "seed"
+    codes = len({each.get("code") for each in summary.made})
+    mixed = f" Made by {codes} versions of the code: see below." if codes > 1 else ""
     return [
         f"{len(summary.rows)} models on {len(summary.sets)} data sets, each with its default settings and without a "
-        f"look at the gold; {seeds} {', '.join(map(str, summary.seeds))}."
+        f"look at the gold; {seeds} {', '.join(map(str, summary.seeds))}.{mixed}"
     ]
 
 
@@ -184,7 +188,9 @@ def sections(summary: Summary) -> list[Section]:
 
 
 def charts(summary: Summary) -> dict[str, list[str]]:
-    """Gains with intervals, mean ranks, and seconds against claims."""
+    """Gains with intervals, mean ranks, and seconds against claims; none where no model ran."""
+    if not summary.rows:
+        return {}
     gains = [{"model": r.model, "gain": r.gain, "low": r.low, "high": r.high} for r in summary.rows]
     ranks = [{"model": r.model, "rank": r.rank} for r in summary.rows]
     best = [

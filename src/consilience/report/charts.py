@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -89,7 +90,9 @@ def scatter(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, shap
 def _svg(chart: Any) -> str:
     import vl_convert
 
-    svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
+    # Line and paragraph separators in names would end the strings that the converter's JavaScript reads.
+    content = json.dumps(chart.to_dict(), ensure_ascii=True)
+    svg: str = vl_convert.vegalite_to_svg(content)
     return svg
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +16,7 @@ th { border-bottom: 1px solid; } th:first-child, td:first-child { text-align: le
 """
 
 
+MEANING = re.compile(r"[\\`<|\[]")
 NONE: Mapping[str, Sequence[str]] = {}
 
 
@@ -37,8 +39,8 @@ def markdown(
         table = [section.header, ["---"] * len(section.header), *section.rows]
         lines += ["", f"## {section.title}", ""]
         lines += [f"![{section.title}]({address})\n" for address in images.get(section.title, ())]
-        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
-        lines += [f"\n{note}" for note in section.notes]
+        lines += ["| " + " | ".join(map(_plain, row)) + " |" for row in table]
+        lines += [f"\n{_plain(note)}" for note in section.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -66,6 +68,11 @@ def html(
         + "\n".join(body)
         + "\n</body></html>\n"
     )
+
+
+def _plain(text: str) -> str:
+    """Text of others in Markdown: on one line, with nothing in it that means something there but bold."""
+    return MEANING.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _cell(text: str) -> str:

@@ -83,7 +83,7 @@ def _table2(found: Found) -> Section:
     note = (
         f"Stores with at least {part['least_gold']} gold books, by the reliability that MSS gives them. Over all "
         f"{part['n_stores_with_gold']} stores with a gold book the rank correlation of reliability and accuracy is "
-        f"{part['rank_correlation']:.2f}."
+        f"{_number(part['rank_correlation'], 2) or 'not defined'}."
     )
     header = ["top", "accuracy", "bottom", "accuracy"]
     return Section("Table 2: the most and the least reliable stores", header, rows, [note])

@@ -59,6 +59,8 @@ MOVES = 2**31
 FEW_CLAIMS, FEW_OF_SOURCE, MANY_OF_SOURCE = 100_000, 10, 1_000
 """Claims in a sample of objects where groups are looked for: in all, and a source's on average; and a source's in the
 larger sample that decides who belongs where. Tables less than twice as large as a sample are taken whole."""
+LIGHT = 100
+"""A source with no more claims is light: chance would leave it too few of them."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -171,7 +173,7 @@ class MSS:
         what follows.
         """
 
-        def over(chosen: NDArray[np.bool_] | None, path: Path | None = None) -> Search:
+        def over(chosen: NDArray[np.bool_] | None) -> Search:
             """The search among these objects, or all."""
             some, log_prior, known = claims, log_truth, is_known
             if chosen is not None:
@@ -190,10 +192,10 @@ class MSS:
                 concentration=self.concentration,
                 max_sweeps=self.max_sweeps,
                 tolerance=self.tolerance,
-                told=path.told if path else lambda record: None,
+                told=lambda record: None,
             )
 
-        few, many = _samples(claims, np.random.default_rng([seed, FEW_CLAIMS]))
+        few, many = _samples(claims, is_known, np.random.default_rng([seed, MOVES + 2]))
         search = over(few)
         stop = Event()
 
@@ -204,34 +206,38 @@ class MSS:
             path = path_of(f"start {j + 1}/{self.n_starts}")
             return replace(search, told=path.told).start(j, np.random.default_rng([seed, j])), path
 
-        grown = sorted(runner.map(grow, range(self.n_starts), stop), key=lambda each: -each[0].bound)
-        (best, path), others = grown[0], grown[1:]
-        moving = path_of("larger moves")
-        best = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
-        path.records.extend(moving.records)
-        stories = [best, *(each for each, _ in others)]
-        sweeps = [len(path.records), *(len(each.records) for _, each in others)]
+        def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
+            """Every story on more objects, with the sweeps that it had, the best first."""
+            carried = []
+            for story, path in grown:
+                longer = path_of(stage)
+                longer.swept = path.swept + len(path.records)
+                carried.append((replace(search, told=longer.told).carried(story), longer))
+            return _best_first(carried)
+
+        grown = _best_first(runner.map(grow, range(self.n_starts), stop))
+        best, path = grown[0]
+        path.stage(partial(progress, "larger moves") if progress else None)
+        grown[0] = replace(search, told=path.told).move(best, np.random.default_rng([seed, MOVES])), path
         if few is not None:
-            path = path_of("more objects")
-            search = over(many, path)
-            best = search.settle(search.carried(stories[0]), np.random.default_rng([seed, MOVES + 1]))
-            sweeps[0] += len(path.records)
-            if many is not None:
-                path = path_of("all objects")
-                search = over(None, path)
-                best = search.converge(search.carried(best))
-                sweeps[0] += len(path.records)
-            stories = [
-                best,
-                *(replace(search, told=lambda record: None).carried(story) for story in stories[1:]),
-            ]
+            search = over(many)
+            grown = carry("more objects", search)
+            best, path = grown[0]
+            settling = np.random.default_rng([seed, MOVES + 1])
+            grown[0] = replace(search, told=path.told).settle(best, settling), path
+        if many is not None:
+            search = over(None)
+            grown = carry("all objects", search)
+            best, path = grown[0]
+            grown[0] = replace(search, told=path.told).converge(best), path
+        best, path = grown[0]
         return Found(
-            truths=[each.truth for each in stories],
-            starts=[{"bound": each.bound, "sweeps": n} for each, n in zip(stories, sweeps, strict=True)],
-            groups=as_partition(stories[0]),
-            prior=stories[0].beliefs,
-            trace=path.rising(stories[0].bound),
-            converged=stories[0].converged,
+            truths=[story.truth for story, _ in grown],
+            starts=[{"bound": story.bound, "sweeps": p.swept + len(p.records)} for story, p in grown],
+            groups=as_partition(best),
+            prior=best.beliefs,
+            trace=path.rising(best.bound),
+            converged=best.converged,
         )
 
     def _ascents(
@@ -349,19 +355,33 @@ class Found:
     converged: bool
 
 
-def _samples(claims: Claims, rng: np.random.Generator) -> list[NDArray[np.bool_] | None]:
-    """Two samples of objects, the second with all of the first: (n_objects,) whether chosen, or None for all."""
-    order = rng.permutation(claims.n_objects) if claims.n_claims > 2 * FEW_CLAIMS else np.empty(0, np.int64)
+def _best_first(grown: Sequence[tuple[Story, Path]]) -> list[tuple[Story, Path]]:
+    return sorted(grown, key=lambda each: -each[0].bound)
+
+
+def _samples(
+    claims: Claims, is_known: NDArray[np.bool_] | None, rng: np.random.Generator
+) -> list[NDArray[np.bool_] | None]:
+    """Two samples of objects, the second with all of the first: (n_objects,) whether chosen, or None for all.
+
+    All objects whose truth is known are chosen, then those of light sources, as many claims as are wanted, and as many
+    again of any objects.
+    """
+    sizes = [max(FEW_CLAIMS, of_source * claims.n_sources) for of_source in (FEW_OF_SOURCE, MANY_OF_SOURCE)]
+    if claims.n_claims <= 2 * sizes[0]:
+        return [None, None]
+    order = rng.permutation(claims.n_objects)
+    n_claims = np.diff(claims.first_claim)[order]
+    of_light = np.bincount(claims.claim_source, minlength=claims.n_sources)[claims.claim_source] <= LIGHT
+    is_light = np.logical_or.reduceat(of_light, claims.first_claim[:-1])[order]
     samples: list[NDArray[np.bool_] | None] = []
-    for wanted in (
-        max(FEW_CLAIMS, FEW_OF_SOURCE * claims.n_sources),
-        max(FEW_CLAIMS, MANY_OF_SOURCE * claims.n_sources),
-    ):
-        chosen = None
-        if claims.n_claims > 2 * wanted:
-            n = int(np.searchsorted(np.cumsum(np.diff(claims.first_claim)[order]), wanted)) + 1
-            chosen = np.zeros(claims.n_objects, np.bool_)
-            chosen[order[:n]] = True
+    for wanted in sizes:
+        if claims.n_claims <= 2 * wanted:
+            samples.append(None)
+            continue
+        chosen = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known.copy()
+        chosen[order[is_light & (np.cumsum(n_claims * is_light) <= wanted)]] = True
+        chosen[order[: int(np.searchsorted(np.cumsum(n_claims), wanted)) + 1]] = True
         samples.append(chosen)
     return samples
 

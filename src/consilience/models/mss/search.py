@@ -123,8 +123,8 @@ class Search:
         return self.settle(story, rng)
 
     def carried(self, story: Story) -> Story:
-        """A story that grew on fewer objects, on these."""
-        return self._evaluate(story.grouping, story.beliefs)
+        """A story that grew on fewer objects, on these: a few sweeps, in which its groups learn from all of them."""
+        return self.converge(self._evaluate(story.grouping, story.beliefs), sweeps=4)
 
     def settle(
         self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
@@ -269,6 +269,12 @@ class Path:
     progress: Callable[[int, float], None] | None = None
     stop: Event = field(default_factory=Event)
     records: list[Mapping[str, float]] = field(default_factory=list)
+    swept: int = 0
+    """Sweeps before these: on other objects, so that their bounds do not compare."""
+
+    def stage(self, progress: Callable[[int, float], None] | None) -> None:
+        """From here on somebody else is told."""
+        self.progress = progress
 
     def told(self, record: Mapping[str, float]) -> None:
         """Note a sweep; a search that was stopped ends here."""
