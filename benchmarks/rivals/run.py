@@ -79,7 +79,11 @@ def peers(only: list[str] | None) -> Iterator[dict[str, Any]]:
                 """Nought rounds take no time: of GLAD one round takes minutes, so reading counts with it."""
                 if not rounds:
                     return 0.0
-                return float(peer.run(path, {name: {"n_iter": rounds, "tol": 1e-300}})[name]["seconds"])
+                return float(
+                    peer.run(path, {name: {"n_iter": rounds, "tol": 1e-300}}, longest=3_600.0)[name][
+                        "seconds"
+                    ]
+                )
 
             def ours(rounds: int, name: str = name) -> float:
                 model = cs.model(name, max_rounds=rounds, tolerance=1e-300)

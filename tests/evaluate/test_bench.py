@@ -125,7 +125,7 @@ def test_the_bootstrap_is_that_of_drawing_objects_again() -> None:
 
 
 def test_a_peer_answers_beside_ours(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(self, path, wanted):
+    def answer(self, path, wanted, longest=0.0):
         (name,) = wanted
         rows = pyarrow.csv.read_csv(path).to_pylist()
         if name == "glad":

@@ -57,7 +57,9 @@ class CrowdKit:
                 "it would keep every one of them for every object",
             )
 
-    def run(self, path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    def run(
+        self, path: Path, wanted: Mapping[str, Mapping[str, Any]], longest: float = LONGEST
+    ) -> dict[str, dict[str, Any]]:
         """What each of the models, with these settings, makes of the claims in a CSV file of `write_csv`."""
         with tempfile.TemporaryDirectory() as folder:
             result = Path(folder) / "result.json"
@@ -71,9 +73,9 @@ class CrowdKit:
                 json.dumps(wanted),
             ]
             try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+                done = subprocess.run(command, capture_output=True, text=True, timeout=longest, check=False)
             except subprocess.TimeoutExpired:
-                raise RuntimeError(f"given up after {LONGEST:.0f} seconds") from None
+                raise RuntimeError(f"given up after {longest:.0f} seconds") from None
             if done.returncode:
                 raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
             found: dict[str, dict[str, Any]] = json.loads(result.read_text("utf-8"))
