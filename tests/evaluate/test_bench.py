@@ -216,7 +216,7 @@ def test_pages_are_made_also_where_every_model_fails(data: Path, tmp_path: Path,
         (["--models", "vot"], "Did you mean 'vote'"),
         (["--sets", ","], "names nothing"),
         (["--peers", sys.executable], "is no Python with Crowd-Kit"),
-        (["--data", "nowhere"], "No data sets in nowhere"),
+        (["--data", "nowhere"], "There is no folder nowhere"),
     ],
 )
 def test_wrong_input_is_told(data: Path, tmp_path: Path, options: list[str], complaint: str) -> None:

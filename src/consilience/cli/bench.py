@@ -68,6 +68,7 @@ def bench(
     charts.require()
     folder, path = Path(out), Path(out) / "records.jsonl"
     records = read_records(path)
+    n_before = len(records)
     done = {key(record) for record in records if record["error"] is None}
     with _writing(out):
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,10 @@ def bench(
         screen.say(note)
     for line in not_run(summary):
         screen.warn(f"not run: {line}")
-    screen.say(f"\nWritten: {path}, bench.md, bench.html")
+    screen.say(
+        f"\n{len(records) - n_before:,} new records; the ranking is over all {len(records):,} of {path}. Beside them: "
+        "bench.md, bench.html"
+    )
     if as_json:
         print_json([asdict(row) for row in summary.rows])
 

@@ -50,10 +50,13 @@ def find_tables(folder: Path, wanted: Sequence[str] | None = None) -> list[Table
         if inside.is_dir()
         for table in _pairs(inside)
     }
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}. Give one with --data, or set CONSILIENCE_DATA.")
     if not found:
+        itself = " It is a data set itself: give the folder around it." if list(_pairs(folder)) else ""
         raise InputError(
-            f"No data sets in {folder}: expected folders with claims.csv.gz and truth.csv. Give their folder with "
-            "--data, or set CONSILIENCE_DATA."
+            f"No data sets in {folder}: expected folders, each with claims.csv (or .csv.gz, .parquet) and truth.csv."
+            + itself
         )
     for name in wanted or ():
         if name not in found:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from consilience.claims.checks import quantity
 from consilience.evaluate.metrics import bootstrap
 from consilience.report import page
 from consilience.report.charts import intervals, scatter
@@ -22,6 +23,10 @@ TITLE = "How good the models are"
 RANKS, SETS, SPEED, MADE = "All data sets", "Data set by data set", "Time", "Provenance"
 TIMED = ("vote", "dawid-skene", "one-coin", "glad", "mace")
 """Drawn against size: those that both we and Crowd-Kit have, and mss."""
+TIMED_FROM = 5_000
+"""Claims below which a fit's time says little about larger tables."""
+FEW_SETS = 5
+"""Data sets below which drawing them again says nothing."""
 Record = Mapping[str, Any]
 
 
@@ -33,7 +38,7 @@ class Row:
     gain, low, high : mean gain in accuracy over voting where it runs, and its interval if other such data sets had been
                       drawn
     worst           : its lowest gain, and the data set
-    per_100k        : median seconds for 100,000 claims, over data sets of at least 5,000
+    per_100k        : median seconds for 100,000 claims, over data sets of at least TIMED_FROM
     """
 
     model: str
@@ -144,7 +149,9 @@ def _row(model: str, sets: Mapping[str, Record], cells: Mapping[tuple[str, str],
     gains = [cell.gain for cell in there.values()]
     low, high = bootstrap(gains)
     worst = min(there, key=lambda data: there[data].gain)
-    speeds = [1e5 * c.seconds / sets[d]["n_claims"] for d, c in there.items() if sets[d]["n_claims"] >= 5_000]
+    speeds = [
+        1e5 * c.seconds / sets[d]["n_claims"] for d, c in there.items() if sets[d]["n_claims"] >= TIMED_FROM
+    ]
     return Row(
         model=model,
         n_sets=len(there),
@@ -177,8 +184,8 @@ def about(summary: Summary) -> list[str]:
     codes = len({each.get("code") for each in summary.made})
     mixed = f" Made by {codes} versions of the code: see below." if codes > 1 else ""
     return [
-        f"{len(summary.rows)} models on {len(summary.sets)} data sets, each with its default settings and without a "
-        f"look at the gold; {seeds} {', '.join(map(str, summary.seeds))}.{mixed}"
+        f"{quantity(len(summary.rows), 'model')} on {quantity(len(summary.sets), 'data set')}, with default settings "
+        f"and without a look at the gold; {seeds} {', '.join(map(str, summary.seeds))}.{mixed}"
     ]
 
 
@@ -227,13 +234,15 @@ def _ranking(summary: Summary) -> Section:
     rows = [
         [
             row.model, str(row.n_sets), f"{row.rank:.1f}", f"{row.accuracy:.4f}", f"{row.gain:+.4f}",
-            f"{row.low:+.3f} to {row.high:+.3f}", f"{row.worst_set} {row.worst:+.3f}",
+            f"{row.low:+.3f} to {row.high:+.3f}" if row.n_sets >= FEW_SETS else "too few sets",
+            f"{row.worst_set} {row.worst:+.3f}",
         ]
         for row in summary.rows
     ]  # fmt: skip
     notes = [
-        "A model that cannot run on a data set is ranked last there; its means are over the others. The interval is "
-        "that of the mean gain if other data sets like these had been drawn."
+        "Means are over the data sets on which a model ran, so compare gains and ranks, not accuracies, of models that "
+        "ran on different ones. A model that fails on a data set is ranked last there; where it was not tried it has "
+        "no rank. The interval is that of the mean gain if other data sets like these had been drawn."
     ]
     return Section(RANKS, header, rows, notes)
 
@@ -261,8 +270,9 @@ def _matrix(summary: Summary) -> Section:
 
 
 def _times(summary: Summary) -> Section:
-    rows = [[row.model, f"{row.per_100k:.3f}"] for row in summary.rows if row.per_100k is not None]
-    return Section(SPEED, ["model", "seconds for 100,000 claims, median"], rows)
+    rows = [[row.model, "" if row.per_100k is None else f"{row.per_100k:.3f}"] for row in summary.rows]
+    note = f"Seconds over claims, times 100,000; over data sets of at least {TIMED_FROM:,} claims."
+    return Section(SPEED, ["model", "seconds for 100,000 claims, median"], rows, [note])
 
 
 def _made(summary: Summary) -> Section:

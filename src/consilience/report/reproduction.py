@@ -38,7 +38,7 @@ def about(found: Found) -> list[str]:
     return [
         f"{size}Books: {data['stores']:,} stores, {data['books']:,} books, {data['listings']:,} claims, {data['gold']} "
         f"with gold, in the plain cleaning. Tags are simulated in the paper's shape, on {data['images']:,} images. "
-        f"Seed {found['seed']}."
+        f"Seed {found['seed']}. Made by the code of commit {found['provenance']['commit'] or 'none'}."
     ]
 
 
