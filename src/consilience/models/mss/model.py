@@ -217,8 +217,10 @@ class MSS:
 
         grown = _best_first(runner.map(grow, range(self.n_starts), stop))
         best, path = grown[0]
-        path.stage(partial(progress, "larger moves") if progress else None)
-        grown[0] = replace(search, told=path.told).move(best, np.random.default_rng([seed, MOVES])), path
+        moving = path_of("larger moves")
+        best = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
+        path.records.extend(moving.records)
+        grown[0] = best, path
         if few is not None:
             search = over(many)
             grown = carry("more objects", search)

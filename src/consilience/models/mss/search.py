@@ -272,10 +272,6 @@ class Path:
     swept: int = 0
     """Sweeps before these: on other objects, so that their bounds do not compare."""
 
-    def stage(self, progress: Callable[[int, float], None] | None) -> None:
-        """From here on somebody else is told."""
-        self.progress = progress
-
     def told(self, record: Mapping[str, float]) -> None:
         """Note a sweep; a search that was stopped ends here."""
         if self.stop.is_set():
