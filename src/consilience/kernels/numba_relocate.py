@@ -350,7 +350,6 @@ def _relocate(  # type: ignore[no-untyped-def]
                 reliability[best_group], habit[best_group] = beta, alpha
                 voices.right[best_group], voices.habit[best_group] = own_right, own_habit
                 voices.habits[best_group] = own_habits
-                voices.wrong[best_group] = np.exp(log_u[:, 0])
             if best_group != old:
                 moved += 1
                 size_of[old] -= 1

@@ -221,7 +221,7 @@ class MSS:
         best = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
         path.records.extend(moving.records)
         grown[0] = best, path
-        if few is not None:
+        if many is not few:
             search = over(many)
             grown = carry("more objects", search)
             best, path = grown[0]
@@ -378,6 +378,9 @@ def _samples(
     is_light = np.logical_or.reduceat(of_light, claims.first_claim[:-1])[order]
     samples: list[NDArray[np.bool_] | None] = []
     for wanted in sizes:
+        if samples and wanted == sizes[0]:
+            samples.append(samples[0])
+            continue
         if claims.n_claims <= 2 * wanted:
             samples.append(None)
             continue
