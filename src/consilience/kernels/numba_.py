@@ -7,7 +7,7 @@ from math import exp, lgamma, log
 import numpy as np
 
 from consilience.claims.encoding import Shard
-from consilience.kernels.compiled import add_term, compiled, digamma, fixed, gammas, log_add
+from consilience.kernels.compiled import add_term, compiled, digamma, fixed, gammas, log_add, logs
 from consilience.kernels.numba_partition import partition
 from consilience.kernels.numba_relocate import relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
@@ -60,11 +60,12 @@ def _normalise(logit, probability):  # type: ignore[no-untyped-def]
     highest = logit.max()
     total = 0.0
     for k in range(len(logit)):
-        total += exp(logit[k] - highest)
+        probability[k] = exp(logit[k] - highest)
+        total += probability[k]
     log_total = highest + log(total)
     for k in range(len(logit)):
         logit[k] -= log_total
-        probability[k] = exp(logit[k])
+        probability[k] /= total
 
 
 @compiled
@@ -202,13 +203,14 @@ def _mean_field(  # type: ignore[no-untyped-def]
     normaliser, same, other = _by_domain_size(widest, true_count, false_count, prior_reliability)
     count = np.empty((widest, n_groups + 1))  # the last column is the tail's
     to_score = np.empty((widest, n_groups + 1), np.int64)
-    shape = (widest, n_groups)
+    shape = (widest + 1, n_groups)  # the row after the object's last candidate is their total
     alpha, log_answer, log_gamma = np.empty(shape), np.empty(shape), np.empty(shape)
-    room = np.empty((3, widest * n_groups))
-    logit = np.empty(widest)
-    total, psi_total, log_gamma_total = np.empty(n_groups), np.empty(n_groups), np.empty(n_groups)
-    against, q0 = np.empty(n_groups), np.empty(n_groups)
-    claims, answers = np.empty(n_groups), np.empty(n_groups)
+    cells = alpha.ravel(), log_answer.ravel(), log_gamma.ravel()
+    room = np.empty((3, (widest + 1) * n_groups))
+    logit, said = np.empty(widest), np.empty(widest)
+    against, sharpness = np.empty(n_groups), np.empty(n_groups)
+    either, log_either = np.empty(n_groups), np.empty(n_groups)
+    claims, answers, soft_answers = np.empty(n_groups), np.empty(n_groups), np.empty(n_groups)
 
     for m in range(n_objects):
         start, size = first_candidate[m], first_candidate[m + 1] - first_candidate[m]
@@ -221,58 +223,59 @@ def _mean_field(  # type: ignore[no-untyped-def]
                 count[k, g] += weight[n, g]
 
         # 1. answers
-        total[:] = 0.0
+        alpha[size] = 0.0
         for k in range(size):
             soft_0 = true_count[0] * nu[k] + false_count[0] * (1 - nu[k])
             soft_1 = true_count[1] * nu[k] + false_count[1] * (1 - nu[k])
             for g in range(n_groups):
                 alpha[k, g] = count[k, g] + (1 - q1[g]) * soft_0 + q1[g] * soft_1
-                total[g] += alpha[k, g]
-        cells = size * n_groups
-        gammas(alpha.ravel()[:cells], log_answer.ravel()[:cells], log_gamma.ravel()[:cells], room)
-        gammas(total, psi_total, log_gamma_total, room)
+                alpha[size, g] += alpha[k, g]
+        n = (size + 1) * n_groups
+        gammas(cells[0][:n], cells[1][:n], cells[2][:n], room)
         # 2. reliability on this object
         for g in range(n_groups):
             against[g] = log_reliable[g, 0] - log_reliable[g, 1] + normaliser[size, 0] - normaliser[size, 1]
-            claims[g] = 0.0
-            answers[g] = -log_gamma_total[g]
+            claims[g], answers[g], soft_answers[g] = 0.0, -log_gamma[size, g], 0.0
         for k in range(size):
             soft = (true_count[0] - true_count[1]) * nu[k] + (false_count[0] - false_count[1]) * (1 - nu[k])
             for g in range(n_groups):
-                log_answer[k, g] -= psi_total[g]
-                against[g] += soft * log_answer[k, g]
-                claims[g] += count[k, g] * log_answer[k, g]
-                answers[g] += log_gamma[k, g] - (alpha[k, g] - 1) * log_answer[k, g]
+                answer = log_answer[k, g] - log_answer[size, g]
+                log_answer[k, g] = answer
+                against[g] += soft * answer
+                claims[g] += count[k, g] * answer
+                answers[g] += log_gamma[k, g] - alpha[k, g] * answer
+                soft_answers[g] += answer
+        for g in range(n_groups):
+            either[g] = 1.0 + exp(-abs(against[g]))
+        logs(either, log_either)
         reliability = 0.0
         for g in range(n_groups):
-            q1[g] = 1.0 / (1.0 + exp(against[g]))
-            q0[g] = 1.0 - q1[g]
-            reliable[g, 0] += fixed(q0[g])
+            likely = 1.0 / either[g]
+            unlikely = 1.0 - likely
+            q0, q1[g] = (likely, unlikely) if against[g] > 0.0 else (unlikely, likely)
+            reliable[g, 0] += fixed(q0)
             reliable[g, 1] += fixed(q1[g])
-            reliability += q0[g] * log_reliable[g, 0] + q1[g] * log_reliable[g, 1]
-            if 0.0 < q1[g] < 1.0:
-                reliability -= q1[g] * log(q1[g]) + q0[g] * log(q0[g])
-            answers[g] += q0[g] * normaliser[size, 0] + q1[g] * normaliser[size, 1]
+            reliability += q0 * log_reliable[g, 0] + q1[g] * log_reliable[g, 1]
+            reliability += log_either[g] + unlikely * abs(against[g])  # the entropy of q(r)
+            soft_answers[g] *= q0 * false_count[0] + q1[g] * false_count[1]
+            answers[g] += q0 * normaliser[size, 0] + q1[g] * normaliser[size, 1]
+            sharpness[g] = q0 * (true_count[0] - false_count[0]) + q1[g] * (true_count[1] - false_count[1])
         # 3. truth; a claim in the tail speaks through the prior predictive
         for k in range(size):
-            logit[k] = log_truth[start + k] + count[k, n_groups] * (same[size] - other[size])
+            says = 0.0
             for g in range(n_groups):
-                sharpness = q0[g] * (true_count[0] - false_count[0]) + q1[g] * (
-                    true_count[1] - false_count[1]
-                )
-                logit[k] += sharpness * log_answer[k, g]
+                says += sharpness[g] * log_answer[k, g]
+                to_score[k, g] = fixed(log_answer[k, g])
+            said[k] = says
+            logit[k] = log_truth[start + k] + count[k, n_groups] * (same[size] - other[size]) + says
         _normalise(logit[:size], nu)
 
-        tail_claims = truth_term = 0.0
+        tail_claims = truth_term = at_truth = 0.0
         for k in range(size):
-            soft_0 = true_count[0] * nu[k] + false_count[0] * (1 - nu[k]) - 1
-            soft_1 = true_count[1] * nu[k] + false_count[1] * (1 - nu[k]) - 1
-            for g in range(n_groups):
-                answers[g] += (q0[g] * soft_0 + q1[g] * soft_1) * log_answer[k, g]
-                to_score[k, g] = fixed(log_answer[k, g])
             tail_answer = nu[k] * same[size] + (1 - nu[k]) * other[size]
             to_score[k, n_groups] = fixed(tail_answer)
             tail_claims += count[k, n_groups] * tail_answer
+            at_truth += nu[k] * said[k]
             if nu[k] > 0.0:
                 truth_term += nu[k] * (log_truth[start + k] - logit[k])
         for i in range(first_claim[m], first_claim[m + 1]):
@@ -280,7 +283,7 @@ def _mean_field(  # type: ignore[no-untyped-def]
             for g in range(n_groups + 1):
                 score[n, g] += to_score[k, g]
         add_term(terms, 0, tail_claims + claims.sum())
-        add_term(terms, 1, answers.sum())
+        add_term(terms, 1, answers.sum() + soft_answers.sum() + at_truth)
         add_term(terms, 2, reliability)
         add_term(terms, 3, truth_term)
 

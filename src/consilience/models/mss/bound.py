@@ -14,22 +14,22 @@ groups      -KL(q(u) ‖ Beta(b1, b0))
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaln, digamma, xlogy
+from scipy.special import betaln, digamma
 
 from consilience.claims.encoding import Float
 from consilience.kernels.state import LOCAL_TERMS, Globals, Prior, Stats, from_two_words
 from consilience.models.mss.updates import expected_log_weights
 
 TERMS = (*LOCAL_TERMS, "membership", "sticks", "groups")
+TINY = 1e-308
 
 
 def bound_terms(stats: Stats, given: Globals, prior: Prior) -> dict[str, float]:
     """The bound at (given, the locals that gave these stats), term by term; their sum is the bound."""
     terms = dict(zip(LOCAL_TERMS, from_two_words(stats.terms).tolist(), strict=True))
-    log_weight = np.where(given.membership > 0, expected_log_weights(given.sticks, prior)[given.group], 0.0)
-    terms["membership"] = float(
-        np.sum(given.membership * log_weight - xlogy(given.membership, given.membership))
-    )
+    # Where there is no membership, there is nothing to count: any finite logarithm will do.
+    surprise = expected_log_weights(given.sticks, prior)[given.group] - np.log(given.membership + TINY)
+    terms["membership"] = float(np.sum(given.membership * surprise))
     terms["sticks"] = -float(np.sum(beta_divergence(given.sticks, np.array([1.0, prior.concentration]))))
     terms["groups"] = -float(np.sum(beta_divergence(given.group_reliability, prior.reliability)))
     return terms

@@ -29,10 +29,11 @@ def global_step(stats: Stats, given: Globals, prior: Prior) -> Globals:
 def update_membership(score: Float, given: Globals, prior: Prior) -> Float:
     """ln q(g_n = l) = E ln λ_l + Σ_m E ln π_lm[y_nm] + const, over the source's support (paper, step 5)."""
     log_weight = expected_log_weights(given.sticks, prior)
-    logit = np.where(given.membership > 0, score + log_weight[given.group], -np.inf)
+    is_member = given.membership > 0
+    logit = np.where(is_member, score + log_weight[given.group], -np.inf)
     weight = np.exp(logit - logit.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
-    return np.where(given.membership > 0, np.maximum(weight, SMALLEST), 0.0)
+    return np.where(is_member, np.maximum(weight, SMALLEST), 0.0)
 
 
 def update_reliability(reliable: Float, prior: Prior) -> Float:
@@ -49,8 +50,8 @@ def update_sticks(group: Int, weight: Float, n_groups: int, prior: Prior) -> Flo
 
 def group_mass(group: Int, weight: Float, n_groups: int) -> Float:
     """(n_groups + 1,) Σ_n q(g_n = l); the last is the tail's."""
-    member = weight > 0
-    return np.bincount(group[member], weight[member], minlength=n_groups + 1).astype(np.float64, copy=False)
+    # Padding is group -1: counted first, and left out.
+    return np.bincount(group.ravel() + 1, weight.ravel(), minlength=n_groups + 2)[1:]
 
 
 def expected_log_weights(sticks: Float, prior: Prior) -> Float:
