@@ -26,17 +26,20 @@ SQRT_HALF = int(np.sqrt(0.5).view(np.int64))
 """√½ as the bits of a float."""
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
-inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-"""For functions with many array arguments in an inner loop: to pass them would cost more than the work."""
+bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+"""For functions that allocate nothing: without counting references to the arrays that they are given, which in an inner
+loop would cost more than the work."""
+inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+"""Likewise, where there are so many arguments that passing them would."""
 
 
-@compiled
+@bare
 def fixed(x):  # type: ignore[no-untyped-def]
     """Nats to fixed point."""
     return np.int64(np.rint(x / UNIT))
 
 
-@compiled
+@bare
 def add_term(terms, i, x):  # type: ignore[no-untyped-def]
     """Add nats to term i in two words."""
     coarse = np.rint(x / COARSE)
@@ -44,7 +47,7 @@ def add_term(terms, i, x):  # type: ignore[no-untyped-def]
     terms[i, 1] += np.int64(np.rint((x - coarse * COARSE) / FINE))
 
 
-@compiled
+@bare
 def digamma(x):  # type: ignore[no-untyped-def]
     """ψ(x) for x > 0: recurrence up to 10, then the asymptotic series."""
     shift = 0.0
@@ -63,7 +66,7 @@ def digamma(x):  # type: ignore[no-untyped-def]
     return shift + log(x) - 0.5 / x - series
 
 
-@compiled
+@bare
 def logs(x, out):  # type: ignore[no-untyped-def]
     """ln of normal positive numbers: several times faster than `log`, as its loops neither branch nor call.
 
@@ -80,7 +83,7 @@ def logs(x, out):  # type: ignore[no-untyped-def]
         out[i] = 2.0 * s * (1.0 + series) + ((bits[i] - SQRT_HALF) >> 52) * LOG_2
 
 
-@compiled
+@bare
 def gammas(x, psi, log_gamma, room):  # type: ignore[no-untyped-def]
     """ψ and lnΓ of every x > 0; `room` is (3, at least as many), to work in.
 
@@ -117,7 +120,7 @@ def gammas(x, psi, log_gamma, room):  # type: ignore[no-untyped-def]
         log_gamma[i] -= log_of[i]
 
 
-@compiled
+@bare
 def log_add(a, b):  # type: ignore[no-untyped-def]
     """ln(e^a + e^b)."""
     high, low = (a, b) if a > b else (b, a)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.compiled import add_term, compiled, fixed, inlined
+from consilience.kernels.compiled import add_term, bare, fixed, inlined
 from consilience.kernels.numpy_partition import expected_log, rising_tables
 from consilience.kernels.state import KINDS, Beliefs, Grouping, GroupingStats, Locals
 
@@ -91,7 +91,6 @@ class Apart(NamedTuple):
     """An object taken apart. Weights are scaled by the largest E of the pair. Kinds are the last axis, their number a
     constant, so that the compiler handles both at once.
 
-    key            : (n,)          group × K + value of every claim, sorted
     group, total   : (n,)          of a pair: its group and its claims
     first          : (n + 1,)      of a pair: its first cell, and past the last
     most           : (n,)          of a pair: the claims of its largest cell
@@ -105,10 +104,9 @@ class Apart(NamedTuple):
     per_cell       : (n, KINDS)    of a cell: 1 / says_cell
     held           : (n,)          of a cell: q(its value is the group's opinion)
     q, q_unclaimed : (K, KINDS), (KINDS,)   q(d, z) and q(d, unclaimed)
-    scale          : (KINDS,)      room to work in
+    scale, of_kind : (KINDS,)      room to work in
     """
 
-    key: Int
     group: Int
     total: Int
     first: Int
@@ -126,6 +124,7 @@ class Apart(NamedTuple):
     q: Float
     q_unclaimed: Float
     scale: Float
+    of_kind: Float
 
     @staticmethod
     def room(shard: Shard) -> Apart:
@@ -140,9 +139,9 @@ class Apart(NamedTuple):
             return np.empty((n, KINDS))
 
         return Apart(
-            whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n), by_kind(), by_kind(), by_kind(),
+            whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n), by_kind(), by_kind(), by_kind(),
             whole(), whole(), np.empty(n), by_kind(), by_kind(), np.empty(n),
-            np.empty((widest, KINDS)), np.empty(KINDS), np.empty(KINDS),
+            np.empty((widest, KINDS)), np.empty(KINDS), np.empty(KINDS), np.empty(KINDS),
         )  # fmt: skip
 
 
@@ -161,7 +160,8 @@ def partition(
     )
     _partition(
         objects_of(shard), voices_of(given), counts_of(shard, beliefs), np.ascontiguousarray(beliefs.share.T),
-        Apart.room(shard), truth, stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
+        np.empty(int(np.diff(shard.first_claim).max(initial=1)), np.int64), Apart.room(shard), truth,
+        stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
     )  # fmt: skip
     return Locals(truth), stats
 
@@ -203,20 +203,38 @@ def counts_of(shard: Shard, beliefs: Beliefs) -> Counts:
     )  # fmt: skip
 
 
-@compiled
-def _sort(key, n):  # type: ignore[no-untyped-def]
-    """Shell's sort of the first n: to sort a slice would count references in every loop around it."""
+@bare
+def _shell_sort(key, at, n):  # type: ignore[no-untyped-def]
+    """Sort n keys from `at` on."""
     gap = 1
     while gap < n // 3:
         gap = 3 * gap + 1
     while gap > 0:
-        for i in range(gap, n):
+        for i in range(at + gap, at + n):
             new, j = key[i], i
-            while j >= gap and key[j - gap] > new:
+            while j >= at + gap and key[j - gap] > new:
                 key[j] = key[j - gap]
                 j -= gap
             key[j] = new
         gap //= 3
+
+
+@inlined
+def sort_claims(m, objects, voices, key, at):  # type: ignore[no-untyped-def]
+    """The claims of object m as group × K + value, sorted, from `at` on."""
+    first, past = objects.first_claim[m], objects.first_claim[m + 1]
+    start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
+    is_short = past - first <= FEW
+    for i in range(first, past):
+        new = voices.group[objects.claim_source[i]] * size + (objects.claim_candidate[i] - start)
+        j = at + i - first
+        if is_short:
+            while j > at and key[j - 1] > new:
+                key[j] = key[j - 1]
+                j -= 1
+        key[j] = new
+    if not is_short:
+        _shell_sort(key, at, past - first)
 
 
 @inlined
@@ -227,41 +245,29 @@ def domain_of(m, objects):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def take_apart(m, without, objects, voices, counts, apart):  # type: ignore[no-untyped-def]
-    """Take object m apart, without one of its claims (-1: with all). Returns the number of pairs."""
-    first, past = objects.first_claim[m], objects.first_claim[m + 1]
+def take_apart(m, key, at, without, objects, voices, counts, apart):  # type: ignore[no-untyped-def]
+    """Take object m apart, its claims sorted, without one of this key (-1: with all). Returns the number of pairs."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
-    key = apart.key
-    n = 0
-    for i in range(first, past):
-        if i == without:
-            continue
-        new = voices.group[objects.claim_source[i]] * size + (objects.claim_candidate[i] - start)
-        j = n
-        if past - first <= FEW:
-            while j > 0 and key[j - 1] > new:
-                key[j] = key[j - 1]
-                j -= 1
-        key[j] = new
-        n += 1
-    if past - first > FEW:
-        _sort(key, n)
-
     n_pairs, n_cells = 0, 0
-    group_start = np.int64(0)
-    for j in range(n):
-        if j > 0 and key[j] == key[j - 1]:
+    group_start, last = np.int64(-size), np.int64(-1)
+    for j in range(at, at + objects.first_claim[m + 1] - objects.first_claim[m]):
+        new = key[j]
+        if new == without:
+            without = np.int64(-1)
+            continue
+        if new == last:
             apart.votes[n_cells - 1] += 1
         else:
-            if j == 0 or key[j] >= group_start + size:
-                group = key[j] // size
+            last = new
+            if new >= group_start + size:
+                group = new // size
                 group_start = group * size
                 apart.group[n_pairs] = group
                 apart.total[n_pairs] = 0
                 apart.most[n_pairs] = 1
                 apart.first[n_pairs] = n_cells
                 n_pairs += 1
-            apart.value[n_cells] = key[j] - group_start
+            apart.value[n_cells] = new - group_start
             apart.votes[n_cells] = 1
             n_cells += 1
         apart.total[n_pairs - 1] += 1
@@ -310,7 +316,7 @@ def take_apart(m, without, objects, voices, counts, apart):  # type: ignore[no-u
 
 
 @inlined
-def posterior(m, n_pairs, objects, voices, share, apart):  # type: ignore[no-untyped-def]
+def posterior(m, n_pairs, objects, share, apart):  # type: ignore[no-untyped-def]
     """q(d, z) and q(d, unclaimed) of object m, taken apart; returns the object's part of the bound, but for the factors
     of its pairs that all z share."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
@@ -357,18 +363,19 @@ def posterior(m, n_pairs, objects, voices, share, apart):  # type: ignore[no-unt
     return log_scale + log(total)
 
 
-@compiled
+@bare
 def _partition(  # type: ignore[no-untyped-def]
-    objects, voices, counts, share_of_label, apart, truth, reliable, habit, habit_rest, share, slopes, terms,
+    objects, voices, counts, share_of_label, key, apart, truth, reliable, habit, habit_rest, share, slopes, terms,
 ):  # fmt: skip
     n_labels = len(share_of_label)
     q, q_unclaimed = apart.q, apart.q_unclaimed
-    of_kind = np.empty(KINDS)
+    of_kind = apart.of_kind
     for m in range(len(objects.first_claim) - 1):
         start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
         domain = domain_of(m, objects)
-        n_pairs = take_apart(m, -1, objects, voices, counts, apart)
-        evidence = posterior(m, n_pairs, objects, voices, share_of_label, apart)
+        sort_claims(m, objects, voices, key, 0)
+        n_pairs = take_apart(m, key, 0, -1, objects, voices, counts, apart)
+        evidence = posterior(m, n_pairs, objects, share_of_label, apart)
 
         claimed = 0.0
         for d in range(KINDS):

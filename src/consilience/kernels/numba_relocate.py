@@ -8,12 +8,13 @@ before by a tangent of the evidence, which is concave in what a group is like.
 
 from __future__ import annotations
 
-from math import lgamma, log
+from math import exp, lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 
-from consilience.claims.encoding import Int, Shard, offsets
-from consilience.kernels.compiled import compiled, digamma, inlined
+from consilience.claims.encoding import Float, Int, Shard, offsets
+from consilience.kernels.compiled import bare, compiled, digamma, inlined
 from consilience.kernels.numba_partition import (
     LARGE,
     LEAST,
@@ -24,6 +25,7 @@ from consilience.kernels.numba_partition import (
     domain_of,
     objects_of,
     posterior,
+    sort_claims,
     take_apart,
     voices_of,
 )
@@ -32,7 +34,87 @@ from consilience.kernels.state import KINDS, Beliefs, Grouping
 SETTLING = 3
 """Updates in which a source that may stand alone finds its own reliability."""
 LANDMARKS = 32
-"""Groups at which a source's evidence is found, so that its tangents tell of most others that they cannot be better."""
+"""Groups that are landmarks, at the most: their tangents tell of most others that they cannot be better."""
+
+
+class Lone(NamedTuple):
+    """A source, on its own: its claims, what it is like, and what `_lone` leaves of it.
+
+    here, elsewhere : (n_claims, KINDS)     q(d, its claim is true), q(d, it is not), without it
+    domain, label   : (n_claims,)           K and the claim's label, -1 where there are none
+    beta, alpha     : (KINDS, 2), (KINDS, n_labels)   parameters of q(u) and q(ξ)
+    log_u, log_x    : the same shapes       E ln
+    right, habit, habits : (KINDS,), (n_labels, KINDS), (KINDS,)   as in Voices
+    reliable, said  : (KINDS, 2), (KINDS, n_labels + 1)
+    """
+
+    here: Float
+    elsewhere: Float
+    domain: Float
+    label: Int
+    beta: Float
+    alpha: Float
+    log_u: Float
+    log_x: Float
+    right: Float
+    habit: Float
+    habits: Float
+    reliable: Float
+    said: Float
+
+    @staticmethod
+    def room(n_claims: int, n_labels: int) -> Lone:
+        """Room for any source with so many claims."""
+        two, each = (KINDS, 2), (KINDS, n_labels)
+        return Lone(
+            np.empty((n_claims, KINDS)), np.empty((n_claims, KINDS)), np.empty(n_claims), np.empty(n_claims, np.int64),
+            np.empty(two), np.empty(each), np.empty(two), np.empty(each),
+            np.empty(KINDS), np.empty(each[::-1]), np.empty(KINDS), np.empty(two), np.empty((KINDS, n_labels + 1)),
+        )  # fmt: skip
+
+
+class Landmarks(NamedTuple):
+    """Groups at which a source's evidence is found, with its tangent, as soon as one is needed.
+
+    nearest             : (n_groups,)    the landmark most like each group
+    right, habit, habits : what the landmarks are like, as in Voices
+    source              : (n,)           whose evidence is known
+    evidence            : (n,)
+    reliable, said      : (n, KINDS, 2), (n, KINDS, n_labels + 1)   as in Lone
+    """
+
+    nearest: Int
+    right: Float
+    habit: Float
+    habits: Float
+    source: Int
+    evidence: Float
+    reliable: Float
+    said: Float
+
+    @staticmethod
+    def among(voices: Voices, size: Int) -> Landmarks:
+        """A few groups that differ most from each other."""
+        chosen, nearest = _landmarks(voices, size, LANDMARKS)
+        n, n_labels = len(chosen), voices.habit.shape[1]
+        return Landmarks(
+            nearest, voices.right[chosen], voices.habit[chosen], voices.habits[chosen],
+            np.full(n, -1), np.empty(n), np.empty((n, KINDS, 2)), np.empty((n, KINDS, n_labels + 1)),
+        )  # fmt: skip
+
+
+class Near(NamedTuple):
+    """Groups with claims on a source's objects, and what these add to the evidence, were they silent there.
+
+    groups         : (n_groups,)   the groups, in the order met
+    source         : (n_groups,)   by which source a group was met last
+    nats, factor   : (n_groups,)   ln, and a factor to come
+    """
+
+    groups: Int
+    source: Int
+    nats: Float
+    factor: Float
 
 
 def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
@@ -40,17 +122,21 @@ def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tup
     first_of_source = offsets(shard.claim_source, len(given.group))
     most = int(np.diff(first_of_source).max(initial=1))
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
+    size, n = given.size, len(given.reliability)
+    voices = voices_of(given)._replace(group=group)
     moved, gain = _relocate(
         order, _by_source(shard.claim_source, shard.first_claim, first_of_source), first_of_source, objects_of(shard),
-        Voices(group, *voices_of(given)[1:]), given.size, reliability, habit,
-        counts_of(shard, beliefs), np.ascontiguousarray(beliefs.share.T),
-        beliefs.reliability, beliefs.habit_prior, beliefs.concentration, Apart.room(shard),
-        np.empty((most, KINDS)), np.empty((most, KINDS)), np.empty(most), np.empty(most, np.int64),
+        voices, size, reliability, habit, counts_of(shard, beliefs), np.ascontiguousarray(beliefs.share.T),
+        beliefs.reliability, beliefs.habit_prior, beliefs.concentration,
+        np.empty(len(shard.claim_source), np.int64), Apart.room(shard),
+        Lone.room(most, beliefs.n_labels), Landmarks.among(voices, size),
+        Near(np.empty(n, np.int64), np.full(n, -1), np.empty(n), np.empty(n)),
+        np.empty(KINDS), np.empty(KINDS), np.empty((KINDS, 2)), np.empty((KINDS, beliefs.n_labels + 1)),
     )  # fmt: skip
     return Grouping(group, reliability, habit), int(moved), float(gain)
 
 
-@compiled
+@bare
 def _divergence(prior, parameters, log_mean):  # type: ignore[no-untyped-def]
     """KL(Dirichlet(parameters) || Dirichlet(prior)), with log_mean = E ln under the first."""
     divergence, total, prior_total = 0.0, 0.0, 0.0
@@ -61,7 +147,7 @@ def _divergence(prior, parameters, log_mean):  # type: ignore[no-untyped-def]
     return divergence + lgamma(total) - lgamma(prior_total)
 
 
-@compiled
+@bare
 def _expected_log(parameters, out):  # type: ignore[no-untyped-def]
     total = 0.0
     for r in range(len(parameters)):
@@ -84,14 +170,14 @@ def _by_source(claim_source, first_claim, first_of_source):  # type: ignore[no-u
 
 
 @inlined
-def _lone(n_claims, alone_on, right, habit, habits, counts, reliable, said):  # type: ignore[no-untyped-def]
-    """ln probability of a source's claims, were nobody else of its group on their objects.
+def _lone(n_claims, lone, right, habit, habits, counts, reliable, said):  # type: ignore[no-untyped-def]
+    """ln probability of a source's claims, were it like this and nobody else of its group on their objects.
 
     Leaves Σ q(r = 1, d) and Σ q(r = 0, d) in `reliable`, and in `said` the slopes of the evidence in `habit`: of each
     label beyond what all have, and in the last column what all have.
     """
     n_labels = len(habit)
-    here, elsewhere, domain, label = alone_on
+    here, elsewhere, domain, label = lone.here, lone.elsewhere, lone.domain, lone.label
     eta, theta = counts.eta, counts.theta
     reliable[:] = 0.0
     said[:] = 0.0
@@ -196,137 +282,143 @@ def _joined(p, y, label, domain, voices, counts, apart, here, right_alone, mass)
     return after * (theta + votes) * total / ((total + apart.total[p]) * before)
 
 
-@compiled
+@bare
+def _copy(source, target):  # type: ignore[no-untyped-def]
+    """Matrix to matrix, without the room that an assignment would take."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@bare
+def _likeness(b, h, lone):  # type: ignore[no-untyped-def]
+    """What a source alone is like by its parameters; returns their divergence from the prior."""
+    divergence = 0.0
+    for d in range(KINDS):
+        _expected_log(lone.beta[d], lone.log_u[d])
+        _expected_log(lone.alpha[d], lone.log_x[d])
+        divergence += _divergence(b[d], lone.beta[d], lone.log_u[d])
+        divergence += _divergence(h[d], lone.alpha[d], lone.log_x[d])
+        lone.right[d] = max(exp(lone.log_u[d, 1]), LEAST)
+        lone.habits[d] = 0.0
+        for k in range(len(lone.habit)):
+            lone.habit[k, d] = max(exp(lone.log_u[d, 0] + lone.log_x[d, k]), LEAST)
+            lone.habits[d] += lone.habit[k, d]
+    return divergence
+
+
+@bare
+def _learn_likeness(b, h, lone):  # type: ignore[no-untyped-def]
+    """The parameters of a source alone, from what its claims say of it."""
+    n_labels = len(lone.habit)
+    for d in range(KINDS):
+        for r in range(2):
+            lone.beta[d, r] = b[d, r] + lone.reliable[d, r]
+        for k in range(n_labels):
+            lone.alpha[d, k] = h[d, k]
+            if n_labels > 1:
+                lone.alpha[d, k] += lone.habit[k, d] * (lone.said[d, k] + lone.said[d, n_labels])
+
+
+@bare
 def _relocate(  # type: ignore[no-untyped-def]
     order, object_of, first_of_source, objects, voices, size_of, reliability, habit, counts, share,
-    b, h, kappa, apart, here, elsewhere, domain, label,
+    b, h, kappa, key, apart, lone, landmarks, near, right_alone, mass, unused, unused_said,
 ):  # fmt: skip
-    n_groups, n_labels, _ = voices.habit.shape
+    n_labels = voices.habit.shape[1]
     eta, theta = counts.eta, counts.theta
-    right_alone, mass = np.empty(KINDS), np.empty(KINDS)
-    # What a group's own claims on shared objects add to the evidence, were it silent on them: ln and a factor to come.
-    beyond, factor = np.zeros(n_groups), np.ones(n_groups)
-    seen, near = np.full(n_groups, -1, np.int64), np.empty(n_groups, np.int64)
-    # A source alone: its Beta and Dirichlet, what it is like then, and what `_lone` leaves of it.
-    beta, log_u = np.empty((KINDS, 2)), np.empty((KINDS, 2))
-    alpha, log_x = np.empty((KINDS, n_labels)), np.empty((KINDS, n_labels))
-    own_right, own_habit, own_habits = np.empty(KINDS), np.empty((n_labels, KINDS)), np.empty(KINDS)
-    reliable, said = np.empty((KINDS, 2)), np.empty((KINDS, n_labels + 1))
-    unused, unused_said = np.empty((KINDS, 2)), np.empty((KINDS, n_labels + 1))
-    alone_on = (here, elsewhere, domain, label)
-    # Landmarks: groups at which the evidence is known, with its tangent, as soon as one is needed.
-    landmarks, landmark_of = _landmarks(voices, size_of, LANDMARKS)
-    at_right, at_habit, at_habits = voices.right[landmarks], voices.habit[landmarks], voices.habits[landmarks]
-    known, known_evidence = np.full(len(landmarks), -1, np.int64), np.empty(len(landmarks))
-    known_reliable = np.empty((len(landmarks), KINDS, 2))
-    known_said = np.empty((len(landmarks), KINDS, n_labels + 1))
+    here, elsewhere, domain, label = lone.here, lone.elsewhere, lone.domain, lone.label
     empty = 0  # a group below which none is empty
     moved, gain = 0, 0.0
+    for m in range(len(objects.first_claim) - 1):
+        sort_claims(m, objects, voices, key, objects.first_claim[m])
 
     for n in order:
         old, n_near, n_claims = voices.group[n], 0, first_of_source[n + 1] - first_of_source[n]
         for j in range(n_claims):
             m = object_of[first_of_source[n] + j]
-            i = objects.first_claim[m]
+            at, start = objects.first_claim[m], objects.first_candidate[m]
+            size = objects.first_candidate[m + 1] - start
+            i = at
             while objects.claim_source[i] != n:
                 i += 1
-            n_pairs = take_apart(m, i, objects, voices, counts, apart)
-            posterior(m, n_pairs, objects, voices, share, apart)
-            y = objects.claim_candidate[i] - objects.first_candidate[m]
+            y = objects.claim_candidate[i] - start
+            n_pairs = take_apart(m, key, at, old * size + y, objects, voices, counts, apart)
+            posterior(m, n_pairs, objects, share, apart)
             domain[j] = domain_of(m, objects)
             label[j] = objects.label[objects.claim_candidate[i]] if n_labels > 1 else -1
             for d in range(KINDS):
                 here[j, d] = apart.q[y, d]
                 elsewhere[j, d] = apart.q_unclaimed[d]
-                for k in range(objects.first_candidate[m + 1] - objects.first_candidate[m]):
+                for k in range(size):
                     if k != y:
                         elsewhere[j, d] += apart.q[k, d]
                 right_alone[d] = here[j, d] * eta + elsewhere[j, d] * theta
                 mass[d] = here[j, d] + elsewhere[j, d]
             for p in range(n_pairs):
                 g = apart.group[p]
-                if seen[g] != n:
-                    seen[g] = n
-                    beyond[g], factor[g] = 0.0, 1.0
-                    near[n_near] = g
+                if near.source[g] != n:
+                    near.source[g] = n
+                    near.nats[g], near.factor[g] = 0.0, 1.0
+                    near.groups[n_near] = g
                     n_near += 1
-                factor[g] *= _joined(
+                near.factor[g] *= _joined(
                     p, y, label[j], domain[j], voices, counts, apart, here[j], right_alone, mass
                 )
-                if not SMALL < factor[g] < LARGE:
-                    beyond[g] += log(factor[g])
-                    factor[g] = 1.0
+                if not SMALL < near.factor[g] < LARGE:
+                    near.nats[g] += log(near.factor[g])
+                    near.factor[g] = 1.0
 
         # Alone: its own reliability and habit, from where they are or from the prior, found in a few rounds.
         alone = size_of[old] == 1
         now, value, evidence = -np.inf, 0.0, 0.0
-        for d in range(KINDS):
-            beta[d] = reliability[old, d] if alone else b[d]
-            alpha[d] = habit[old, d] if alone else h[d]
+        _copy(reliability[old] if alone else b, lone.beta)
+        _copy(habit[old] if alone else h, lone.alpha)
         for r in range(SETTLING + 1):
-            divergence = 0.0
-            for d in range(KINDS):
-                _expected_log(beta[d], log_u[d])
-                _expected_log(alpha[d], log_x[d])
-                divergence += _divergence(b[d], beta[d], log_u[d]) + _divergence(h[d], alpha[d], log_x[d])
-                own_right[d] = max(np.exp(log_u[d, 1]), LEAST)
-                own_habit[:, d] = np.maximum(np.exp(log_u[d, 0] + log_x[d]), LEAST)
-                own_habits[d] = own_habit[:, d].sum()
-            evidence = _lone(n_claims, alone_on, own_right, own_habit, own_habits, counts, reliable, said)
+            divergence = _likeness(b, h, lone)
+            evidence = _lone(
+                n_claims, lone, lone.right, lone.habit, lone.habits, counts, lone.reliable, lone.said
+            )
             value = log(kappa) - divergence + evidence
             if alone and r == 0:
                 now = value
             if r < SETTLING:
-                for d in range(KINDS):
-                    beta[d] = b[d] + reliable[d]
-                    alpha[d] = h[d]
-                    if n_labels > 1:
-                        alpha[d] += own_habit[:, d] * (said[d, :n_labels] + said[d, n_labels])
+                _learn_likeness(b, h, lone)
         best, best_group = value, -1
 
         # Where it is now comes first: the higher the best so far, the more are ruled out.
-        if not alone:
-            if seen[old] != n:
-                beyond[old], factor[old] = 0.0, 1.0
-            now = beyond[old] + log(factor[old]) + log(size_of[old] - 1)
-            now += _lone(
-                n_claims,
-                alone_on,
-                voices.right[old],
-                voices.habit[old],
-                voices.habits[old],
-                counts,
-                unused,
-                unused_said,
-            )
-            if now > best:
-                best, best_group = now, old
-        for t in range(n_near):
-            g = near[t]
-            if g == old:
+        for t in range(-1, n_near):
+            g = old if t < 0 else near.groups[t]
+            if (g == old) != (t < 0) or (t < 0 and alone):
                 continue
-            value = beyond[g] + log(factor[g]) + log(size_of[g])
-            if value + evidence + _tangent(g, voices, own_right, own_habit, reliable, said) < best:
-                continue
-            p = landmark_of[g]
-            if known[p] != n:
-                known[p] = n
-                known_evidence[p] = _lone(
-                    n_claims,
-                    alone_on,
-                    at_right[p],
-                    at_habit[p],
-                    at_habits[p],
-                    counts,
-                    known_reliable[p],
-                    known_said[p],
+            if near.source[g] != n:
+                near.nats[g], near.factor[g] = 0.0, 1.0
+            others = size_of[g] - (1 if g == old else 0)
+            value = near.nats[g] + log(near.factor[g]) + log(others)
+            if g != old:
+                more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
+                if value + evidence + more < best:
+                    continue
+                p = landmarks.nearest[g]
+                if landmarks.source[p] != n:
+                    landmarks.source[p] = n
+                    landmarks.evidence[p] = _lone(
+                        n_claims, lone, landmarks.right[p], landmarks.habit[p], landmarks.habits[p], counts,
+                        landmarks.reliable[p], landmarks.said[p],
+                    )  # fmt: skip
+                more = _tangent(
+                    g,
+                    voices,
+                    landmarks.right[p],
+                    landmarks.habit[p],
+                    landmarks.reliable[p],
+                    landmarks.said[p],
                 )
-            more = _tangent(g, voices, at_right[p], at_habit[p], known_reliable[p], known_said[p])
-            if value + known_evidence[p] + more < best:
-                continue
+                if value + landmarks.evidence[p] + more < best:
+                    continue
             value += _lone(
                 n_claims,
-                alone_on,
+                lone,
                 voices.right[g],
                 voices.habit[g],
                 voices.habits[g],
@@ -334,6 +426,8 @@ def _relocate(  # type: ignore[no-untyped-def]
                 unused,
                 unused_said,
             )
+            if g == old:
+                now = value
             if value > best:
                 best, best_group = value, g
 
@@ -341,18 +435,25 @@ def _relocate(  # type: ignore[no-untyped-def]
             gain += best - now
             if alone and best_group >= 0:
                 empty = min(empty, old)
-                reliability[old], habit[old] = b, h
+                _copy(b, reliability[old])
+                _copy(h, habit[old])
             if best_group < 0:
                 if not alone:
                     while size_of[empty] > 0:
                         empty += 1
                 best_group = old if alone else empty
-                reliability[best_group], habit[best_group] = beta, alpha
-                voices.right[best_group], voices.habit[best_group] = own_right, own_habit
-                voices.habits[best_group] = own_habits
+                _copy(lone.beta, reliability[best_group])
+                _copy(lone.alpha, habit[best_group])
+                _copy(lone.habit, voices.habit[best_group])
+                for d in range(KINDS):
+                    voices.right[best_group, d] = lone.right[d]
+                    voices.habits[best_group, d] = lone.habits[d]
             if best_group != old:
                 moved += 1
                 size_of[old] -= 1
                 size_of[best_group] += 1
                 voices.group[n] = best_group
+            for j in range(n_claims):
+                m = object_of[first_of_source[n] + j]
+                sort_claims(m, objects, voices, key, objects.first_claim[m])
     return moved, gain
