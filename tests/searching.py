@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from consilience.claims.encoding import Claims, Int, Shard
+from consilience.claims.encoding import Claims, Int
 from consilience.datasets.simulated import Simulated
 from consilience.kernels.choose import choose
 from consilience.models.base import truth_prior
-from consilience.models.mss.search import Search, as_one_shard, domains
-from consilience.models.order import structural_order
+from consilience.models.mss.search import Search
+from consilience.models.mss.table import Table
 from consilience.results.fit import Fit
 from consilience.runners.inline import Inline
 
 
 def search_of(
-    claims: Claims,
-    shard: Shard | None = None,
-    n_labels: int = 1,
+    claims: Claims | Table,
     *,
     engine: str = "numba",
     concentration: float | None = None,
@@ -28,16 +26,11 @@ def search_of(
     tolerance: float = 1e-5,
     told: Callable[[Mapping[str, float]], None] = lambda record: None,
 ) -> Search:
-    """A search as MSS sets it up; a shard given takes the place of all claims with no truth known."""
-    if shard is None:
-        log_truth, label, log_unclaimed, n_labels = domains(claims, truth_prior(claims, None)[1], None)
-        shard = as_one_shard(claims, log_truth, label, log_unclaimed)
+    """A search as MSS sets it up, of a table or of claims with no truth known."""
+    if isinstance(claims, Claims):
+        claims = Table.of(claims, truth_prior(claims, None)[1], None)
     return Search(
-        claims=claims,
-        shards=[shard],
-        whole=shard,
-        order=structural_order(claims),
-        n_labels=n_labels,
+        table=claims,
         kernel=choose(engine),
         runner=Inline(1, 1),
         concentration=concentration,

@@ -25,9 +25,9 @@ from consilience.evaluate.provenance import provenance
 from consilience.kernels import numba_
 from consilience.kernels.state import Prior
 from consilience.models.mss.bound import bound_terms
-from consilience.models.mss.search import Search, as_one_shard, domains
+from consilience.models.mss.search import Search
 from consilience.models.mss.starts import random_start
-from consilience.models.order import structural_order
+from consilience.models.mss.table import Table
 from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent
@@ -256,14 +256,8 @@ class Bench(Search):
 def search_of(claims: cs.Claims) -> Bench:
     sizes = np.diff(claims.first_candidate)
     log_truth = -np.log(np.repeat(sizes, sizes).astype(float))
-    log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, None)
-    whole = as_one_shard(claims, log_truth, label, log_unclaimed)
     return Bench(
-        claims,
-        [whole],
-        whole,
-        structural_order(claims),
-        n_labels,
+        Table.of(claims, log_truth, None),
         numba_,
         Inline(1, 1),
         None,

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from consilience.evaluate.provenance import provenance
 from consilience.kernels import numba_
 from consilience.kernels.state import Grouping
 from consilience.models.mss.beliefs import start_beliefs
-from consilience.models.mss.search import as_one_shard, domains
+from consilience.models.mss.table import Table
 from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent
@@ -105,25 +106,23 @@ def sweep(millions: list[int] | None) -> Iterator[dict[str, Any]]:
     for size in millions or [1, 10]:
         table, _ = Planted(1_000).claims(size * MILLION // DEPTH)
         claims = cs.read_claims(table, domain="common")
-        log_truth, label, log_unclaimed, n_labels = domains(claims, np.zeros(claims.n_candidates), None)
-        beliefs = start_beliefs(claims.n_sources, n_labels, N_LABELS, 0.95, None)
+        whole = Table.of(claims, np.zeros(claims.n_candidates), None)
+        beliefs = start_beliefs(claims.n_sources, whole.n_labels, N_LABELS, 0.95, None)
         group = np.random.default_rng(0).integers(N_GROUPS, size=claims.n_sources)
         grouping = Grouping(
             group,
             np.tile(beliefs.reliability, (claims.n_sources, 1, 1)),
             np.tile(beliefs.habit_prior, (claims.n_sources, 1, 1)),
         )
-        shard = as_one_shard(claims, log_truth, label, log_unclaimed)
+        shard = whole.whole
         touched = [getattr(shard, name) for name in shard.__dataclass_fields__] + [
             np.empty(claims.n_candidates)
         ]
         n_bytes = sum(part.nbytes for part in touched)
         source, target = np.ones(n_bytes // 8), np.zeros(n_bytes // 8)
 
-        def threads(
-            n: int, claims=claims, parts=(log_truth, label, log_unclaimed), given=(grouping, beliefs)
-        ) -> float:
-            shards = list(claims.shards(n, *parts))
+        def threads(n: int, whole=whole, given=(grouping, beliefs)) -> float:
+            shards = replace(whole, n_shards=n).shards
             runner = Inline(n, n)
             return best(lambda: runner.map_sum(numba_.partition, shards, *given, [None] * n))
 

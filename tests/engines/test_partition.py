@@ -11,7 +11,7 @@ from consilience.kernels.choose import choose
 from consilience.kernels.numpy_partition import expected_log, group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, from_fixed, from_two_words
 from consilience.models.base import truth_prior
-from consilience.models.mss.search import as_one_shard, domains
+from consilience.models.mss.table import Table
 from consilience.runners.inline import Inline
 from consilience.testing import oracle
 from consilience.testing.strategies import random_beliefs, random_claims, random_grouping
@@ -35,10 +35,13 @@ def table(seed, *, crowded=False):
             domain = slice(claims.first_candidate[m], claims.first_candidate[m + 1])
             log_truth[domain] = -np.inf
             log_truth[rng.integers(domain.start, domain.stop)] = 0.0
-    log_truth, label, log_unclaimed, n_labels = domains(claims, log_truth, is_known)
-    beliefs = random_beliefs(seed, n_labels)
-    shard = as_one_shard(claims, log_truth, label, log_unclaimed)
-    return claims, shard, random_grouping(claims, beliefs, seed), beliefs
+    table = Table.of(claims, log_truth, is_known)
+    beliefs = random_beliefs(seed, table.n_labels)
+    return claims, table.whole, random_grouping(claims, beliefs, seed), beliefs
+
+
+def as_table(claims, shard, beliefs):
+    return Table(claims, shard.log_truth, shard.label, shard.log_unclaimed, beliefs.n_labels)
 
 
 def close(found, expected, tolerance):
@@ -281,7 +284,7 @@ def test_sweeps_that_learn_never_lower_the_bound(counts, concentration):
             beliefs = replace(beliefs, concentration=concentration)
         path = []
         for engine in TOLERANCE:
-            search = search_of(claims, shard, beliefs.n_labels, engine=engine, concentration=concentration)
+            search = search_of(as_table(claims, shard, beliefs), engine=engine, concentration=concentration)
             story = search._evaluate(given, beliefs)
             for _ in range(6):
                 path.append(story.bound)
@@ -301,7 +304,7 @@ def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
     """Nudge every belief of a converged story: the bound, its priors included, does not rise."""
     for seed in (0, 4, 6, 10, 12):
         claims, shard, given, beliefs = table(seed)
-        search = search_of(claims, shard, beliefs.n_labels, max_sweeps=1000, tolerance=1e-9)
+        search = search_of(as_table(claims, shard, beliefs), max_sweeps=1000, tolerance=1e-9)
         story = search.converge(search._evaluate(given, beliefs))
         found = story.beliefs
         slack = 1e-4 * max(1.0, abs(story.bound))

@@ -196,7 +196,7 @@ def test_an_interrupt_ends_the_fit_and_its_threads(six_groups, runner):
     while set(threading.enumerate()) - before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not set(threading.enumerate()) - before
-    assert len(told) < 20 + 10  # the others end with their next sweep
+    assert len(told) < 20 + 50  # the others end soon: with the sweep that they are in when they are told
 
 
 def test_a_wrong_answer_on_few_objects_is_not_given_silently():

@@ -26,10 +26,10 @@ SQRT_HALF = int(np.sqrt(0.5).view(np.int64))
 """√½ as the bits of a float."""
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
-bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
 """For functions that allocate nothing: without counting references to the arrays that they are given, which in an inner
 loop would cost more than the work."""
-inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)  # type: ignore[call-overload]
 """Likewise, where there are so many arguments that passing them would."""
 
 

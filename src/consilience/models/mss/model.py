@@ -30,11 +30,11 @@ from consilience.models.base import (
     whole_number,
 )
 from consilience.models.mss.bound import bound_terms
-from consilience.models.mss.search import Path, Search, Story, as_one_shard, as_partition, domains
+from consilience.models.mss.search import Path, Search, Story, as_partition
 from consilience.models.mss.select import grid
 from consilience.models.mss.starts import random_start
+from consilience.models.mss.table import Table
 from consilience.models.mss.updates import global_step, relabel
-from consilience.models.order import structural_order
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.results.groups import INTERVAL
@@ -54,6 +54,8 @@ CLOSE, DIFFERENT = 0.005, 0.02
 """Two stories are close within this share of the bound, and different beyond this share of the objects."""
 DOUBT = 25.0
 """Nats within which they are close in any case: what the bound leaves out differs from story to story."""
+HOPELESS = 2 * CLOSE
+"""A story this share of the bound behind on more objects than it grew on will not win, and is swept no further."""
 MOVES = 2**31
 """Where the larger moves' randomness begins: apart from that of any start, however many there are."""
 FEW_CLAIMS, FEW_OF_SOURCE, MANY_OF_SOURCE = 100_000, 10, 1_000
@@ -180,13 +182,8 @@ class MSS:
                 some = claims.of_objects(chosen)
                 log_prior = log_truth[np.repeat(chosen, np.diff(claims.first_candidate))]
                 known = None if is_known is None else is_known[chosen]
-            log_prior, label, log_unclaimed, n_labels = domains(some, log_prior, known)
             return Search(
-                claims=some,
-                shards=list(some.shards(runner.n_shards(some.n_claims), log_prior, label, log_unclaimed)),
-                whole=as_one_shard(some, log_prior, label, log_unclaimed),
-                order=structural_order(some),
-                n_labels=n_labels,
+                table=Table.of(some, log_prior, known, runner.n_shards(some.n_claims)),
                 kernel=kernel,
                 runner=runner,
                 concentration=self.concentration,
@@ -207,13 +204,23 @@ class MSS:
             return replace(search, told=path.told).start(j, np.random.default_rng([seed, j])), path
 
         def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
-            """Every story on more objects, with the sweeps that it had, the best first."""
+            """Every story on more objects, with the sweeps that it had, the best first. Those that may yet win are
+            swept a few times, in which their groups learn from all of these objects."""
             carried = []
             for story, path in grown:
                 longer = path_of(stage)
                 longer.swept = path.swept + len(path.records)
                 carried.append((replace(search, told=longer.told).carried(story), longer))
-            return _best_first(carried)
+            highest = max(story.bound for story, _ in carried)
+            within = highest - max(DOUBT, HOPELESS * abs(highest))
+            return _best_first(
+                [
+                    (replace(search, told=path.told).converge(story, sweeps=4), path)
+                    if story.bound >= within
+                    else (story, path)
+                    for story, path in carried
+                ]
+            )
 
         grown = _best_first(runner.map(grow, range(self.n_starts), stop))
         best, path = grown[0]

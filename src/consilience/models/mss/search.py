@@ -13,10 +13,9 @@ from functools import cached_property
 from threading import Event
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from consilience.claims.encoding import Claims, Float, Int, Shard
+from consilience.claims.encoding import Float, Int
 from consilience.errors import BoundError
 from consilience.kernels.choose import Kernel
 from consilience.kernels.numpy_partition import group_divergence, log_partition, update_groups
@@ -31,6 +30,7 @@ from consilience.kernels.state import (
 from consilience.models.base import FALL
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import agreement_cuts
+from consilience.models.mss.table import Table
 from consilience.runners.base import Runner
 
 RANDOM_GROUPS = 20
@@ -48,8 +48,6 @@ BIG = 0.1
 MOST_MERGES, MOST_SPLITS = 10, 3
 MOST_SHARING = 100
 """A value that more groups claim is not rare."""
-MOST_LABELS = 100
-"""Labels beyond which sources are not taken to have habits."""
 LONG = 5.0
 """Steps that counts take at a time: one at a time they creep."""
 ENOUGH = 0.5
@@ -82,13 +80,7 @@ class Story:
 class Search:
     """Everything the search works on. `told` hears of every sweep: the bound and its terms."""
 
-    claims: Claims
-    shards: Sequence[Shard]
-    whole: Shard
-    """All claims as one shard, for relocations."""
-    order: Int
-    """Sources in an order that does not depend on their names."""
-    n_labels: int
+    table: Table
     kernel: Kernel
     runner: Runner
     concentration: float | None
@@ -99,7 +91,7 @@ class Search:
     def start(self, j: int, rng: np.random.Generator) -> Story:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
         if j == 0:
-            alone = self._fresh(np.arange(self.claims.n_sources), FAITHFUL)
+            alone = self._fresh(np.arange(self.table.claims.n_sources), FAITHFUL)
             return self.settle(self.converge(alone, sweeps=HELD), rng)
         story = self._by_agreement() if j == 1 else None
         if story is None:
@@ -123,16 +115,16 @@ class Search:
         return self.settle(story, rng)
 
     def carried(self, story: Story) -> Story:
-        """A story that grew on fewer objects, on these: a few sweeps, in which its groups learn from all of them."""
-        return self.converge(self._evaluate(story.grouping, story.beliefs), sweeps=4)
+        """A story that grew on fewer objects, on these."""
+        return self._evaluate(story.grouping, story.beliefs)
 
     def settle(
         self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
     ) -> Story:
         """Relocate and sweep in turn until nobody moves or it no longer pays."""
         for _ in range(rounds):
-            order = self.order[rng.permutation(len(self.order))]
-            grouping, moved, _ = self.kernel.relocate(self.whole, story.grouping, story.beliefs, order)
+            order = self.table.order[rng.permutation(len(self.table.order))]
+            grouping, moved, _ = self.kernel.relocate(self.table.whole, story.grouping, story.beliefs, order)
             other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
             rise = other.bound - story.bound
             story = other if rise > 0 else story
@@ -152,20 +144,20 @@ class Search:
     def _by_agreement(self) -> Story | None:
         """Groups of sources that agree beyond chance, at the height of agreement that promises most; None where nobody
         does."""
-        promises = (self._fresh(group, LOYAL) for group in agreement_cuts(self.claims))
+        promises = (self._fresh(group, LOYAL) for group in agreement_cuts(self.table.claims))
         return max(promises, key=lambda story: story.bound, default=None)
 
     def _at_random(self, rng: np.random.Generator) -> Story:
-        n_sources = self.claims.n_sources
+        n_sources = self.table.claims.n_sources
         group = np.empty(n_sources, np.int64)
-        group[self.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
+        group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
     def _fresh(self, group: Int, fidelity: float) -> Story:
         """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned."""
-        n_sources = self.claims.n_sources
-        domain_size = float(np.median(np.diff(self.whole.first_candidate))) + (self.n_labels == 1)
-        beliefs = start_beliefs(n_sources, self.n_labels, domain_size, fidelity, self.concentration)
+        n_sources = self.table.claims.n_sources
+        domain_size = float(np.median(np.diff(self.table.whole.first_candidate))) + (self.table.n_labels == 1)
+        beliefs = start_beliefs(n_sources, self.table.n_labels, domain_size, fidelity, self.concentration)
         grouping = Grouping(
             np.unique(group, return_inverse=True)[1],
             np.tile(beliefs.reliability, (n_sources, 1, 1)),
@@ -208,14 +200,16 @@ class Search:
     def _evaluate(self, grouping: Grouping, beliefs: Beliefs) -> Story:
         """What the objects say, and the bound."""
         locals_, stats = self.runner.map_sum(
-            self.kernel.partition, self.shards, grouping, beliefs, [None] * len(self.shards)
+            self.kernel.partition, self.table.shards, grouping, beliefs, [None] * len(self.table.shards)
         )
         size = grouping.size
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(grouping, beliefs)[size > 0])),
             "partition": log_partition(size, beliefs),
-            "beliefs": log_prior(beliefs, self.claims.n_sources, concentration=self.concentration is None),
+            "beliefs": log_prior(
+                beliefs, self.table.claims.n_sources, concentration=self.concentration is None
+            ),
         }
         story = Story(grouping, beliefs, locals_, stats, terms)
         self.told({"bound": story.bound, **terms})
@@ -226,7 +220,7 @@ class Search:
 
         Found through the values: groups that never share a rare one are never compared.
         """
-        claims, size = self.claims, story.grouping.size
+        claims, size = self.table.claims, story.grouping.size
         votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
         n_claims = np.diff(claims.first_claim)[claims.claim_object()]
         rare = np.flatnonzero(2 * votes[claims.claim_candidate] < n_claims)
@@ -248,17 +242,17 @@ class Search:
     def _big(self, story: Story) -> Iterator[int]:
         """The groups of several sources that make the most claims."""
         size = story.grouping.size
-        n_claims = np.bincount(story.grouping.group[self.claims.claim_source], minlength=len(size)) * (
+        n_claims = np.bincount(story.grouping.group[self.table.claims.claim_source], minlength=len(size)) * (
             size > 1
         )
         for g in np.lexsort((self._first_sources(story), -n_claims))[:MOST_SPLITS]:
-            if n_claims[g] >= BIG * self.claims.n_claims:
+            if n_claims[g] >= BIG * self.table.claims.n_claims:
                 yield int(g)
 
     def _first_sources(self, story: Story) -> Int:
         """(n_groups,) the place of each group's first source in `order`: a number that owes nothing to names."""
-        first = np.full(len(story.grouping.size), len(self.order))
-        np.minimum.at(first, story.grouping.group[self.order], np.arange(len(self.order)))
+        first = np.full(len(story.grouping.size), len(self.table.order))
+        np.minimum.at(first, story.grouping.group[self.table.order], np.arange(len(self.table.order)))
         return first
 
 
@@ -292,33 +286,6 @@ class Path:
         return tuple(kept)
 
 
-def domains(
-    claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None
-) -> tuple[Float, Int, Float, int]:
-    """What the truth may be: ln p by candidate, the candidates' labels, ln p(unclaimed) by object, and the number of
-    labels.
-
-    On a common label set the shares of labels are learned, so nothing is said here but what is ruled out. Where domains
-    are what was claimed, the truth may also be a value that nobody claims, as likely as each of the others: without
-    it, an object on which all agree would say nothing about them.
-    """
-    size = np.diff(claims.first_candidate)
-    label, log_unclaimed = np.zeros(claims.n_candidates, np.int32), np.full(claims.n_objects, -np.inf)
-    known = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known
-    if claims.domain != "claimed" and np.all(size == claims.n_values) and claims.n_values <= MOST_LABELS:
-        ruled_out = np.isneginf(log_truth)
-        return (
-            np.where(ruled_out, -np.inf, 0.0),
-            claims.candidate_value,
-            log_unclaimed,
-            claims.n_values,
-        )
-    if claims.domain == "claimed":
-        log_unclaimed = np.where(known, -np.inf, -np.log(size + 1.0))
-        log_truth = np.where(np.repeat(known, size), log_truth, -np.log(np.repeat(size + 1.0, size)))
-    return log_truth, label, log_unclaimed, 1
-
-
 def as_partition(story: Story) -> Partition:
     """The groups that have sources, the largest first, as a finished fit keeps them."""
     grouping = story.grouping
@@ -340,8 +307,3 @@ def as_partition(story: Story) -> Partition:
         kind_reliability=grouping.reliability[order],
         habit=grouping.habit[order],
     )
-
-
-def as_one_shard(claims: Claims, log_truth: Float, label: Int, log_unclaimed: Float) -> Shard:
-    """All claims, in one piece."""
-    return next(iter(claims.shards(1, log_truth, label, log_unclaimed)))

@@ -51,7 +51,9 @@ def update_sticks(group: Int, weight: Float, n_groups: int, prior: Prior) -> Flo
 def group_mass(group: Int, weight: Float, n_groups: int) -> Float:
     """(n_groups + 1,) Σ_n q(g_n = l); the last is the tail's."""
     # Padding is group -1: counted first, and left out.
-    return np.bincount(group.ravel() + 1, weight.ravel(), minlength=n_groups + 2)[1:]
+    return np.bincount(group.ravel() + 1, weight.ravel(), minlength=n_groups + 2)[1:].astype(
+        np.float64, copy=False
+    )
 
 
 def expected_log_weights(sticks: Float, prior: Prior) -> Float:
