@@ -47,7 +47,7 @@ def faint(page: Page) -> list[str]:
 
 
 def tab_stops(page: Page, most: int = 200) -> list[dict[str, object]]:
-    """What the Tab key reaches, in order, from the top of the page: tag, text, and whether it shows that it is reached."""
+    """What the Tab key reaches, in order: tag, text, and whether it shows that it is reached."""
     stops: list[dict[str, object]] = []
     for _ in range(most):
         page.keyboard.press("Tab")

@@ -31,5 +31,21 @@ def number(x: float | None, digits: int = 0) -> str:
     return "" if x is None else f"{x:,.{digits}f}"
 
 
-FILTERS = {"shown": shown, "share": share, "interval": interval, "number": number, "quantity": quantity}
+def setting(value: Any) -> str:
+    """A setting or what was learned for it: numbers to four digits; "open" for what the data decides."""
+    if value is None:
+        return "open"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(map(setting, value)) if isinstance(value, list | tuple) else shown(value)
+
+
+FILTERS = {
+    "shown": shown,
+    "share": share,
+    "interval": interval,
+    "number": number,
+    "quantity": quantity,
+    "setting": setting,
+}
 """By their names in templates."""
