@@ -14,8 +14,8 @@ from consilience.report.formats import shown
 from consilience.report.summary import Bin, Calibration, Course, Groups, HeatMap, Rival, Sources
 
 NARROW, WIDE = 240, 340
-"""Of the area that is drawn on, with names at its side and without. With all labels a chart is about 400 wide: nearly the
-width of a phone, and not much less than a column elsewhere."""
+"""Of the area that is drawn on, with names at its side and without. With all labels a chart is about 400 wide: nearly
+the width of a phone, and not much less than a column elsewhere."""
 LABEL = 24
 """Characters of a name."""
 LISTED = 24

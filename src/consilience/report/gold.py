@@ -42,7 +42,8 @@ def run_rivals(fit: Fit, models: str | Sequence[str]) -> list[Ran]:
         except (
             Exception
         ) as error:  # a rival that fails is a row that says so, and no reason to have no report
-            ran.append(Ran(model.name, error=told(error).splitlines()[0]))
+            reason = told(error).partition("\n")[0].removeprefix(f"{model.name} ")
+            ran.append(Ran(model.name, error=f"{model.name} {reason}"))
     return ran
 
 
