@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from consilience.errors import EngineUnavailableError
@@ -87,16 +88,30 @@ def scatter(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, shap
     return svg(chart)
 
 
-def svg(chart: Any, theme: Mapping[str, Any] | None = None) -> str:
-    """A chart as SVG text, in Vega-Lite's own look or with a theme: a `config` of Vega-Lite."""
+def svg(
+    chart: Any,
+    theme: Mapping[str, Any] | None = None,
+    rows: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> str:
+    """A chart as SVG text: with a theme, a `config` of Vega-Lite, and with the rows of data that it names."""
     import vl_convert
 
     # Each chart is drawn by a test; checking it against Vega-Lite's schema again takes longer than drawing it.
     spec = chart.to_dict(validate=False)
+    spec |= {"config": theme} if theme else {}
+    spec |= {"datasets": rows} if rows else {}
     # Line and paragraph separators in names would end the strings that the converter's JavaScript reads.
-    content = json.dumps({**spec, "config": theme} if theme else spec, ensure_ascii=True)
-    drawn: str = vl_convert.vegalite_to_svg(content)
+    drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec, ensure_ascii=True))
     return drawn
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Charts made inside are not checked against Vega-Lite's schema piece by piece, which takes most of their time."""
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        yield
 
 
 def altair() -> Any:

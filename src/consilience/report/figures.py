@@ -5,7 +5,7 @@ Every one has a table beside it or below it that says the same; names in them ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import cos, pi, sin, sqrt
 from typing import Any
 
@@ -13,8 +13,8 @@ from consilience.report.charts import altair, svg
 from consilience.report.formats import shown
 from consilience.report.summary import Bin, Calibration, Course, Groups, HeatMap, Rival, Sources
 
-NARROW, WIDE = 240, 340
-"""Of the area that is drawn on, with names at its side and without. With all labels a chart is about 400 wide: nearly
+NARROW, WIDE = 260, 380
+"""Of the area that is drawn on, with names at its side and without. With all labels a chart is about 440 wide: nearly
 the width of a phone, and not much less than a column elsewhere."""
 LABEL = 24
 """Characters of a name."""
@@ -24,6 +24,7 @@ NAMED = 24
 """Sources along a side of the heat map up to which all are named."""
 BLUE, ORANGE, RED = "#2f8fa8", "#d9822b", "#cf4a4f"
 KINDS = {"reliable": BLUE, "careless": ORANGE, "malicious": RED}
+Rows = Sequence[Mapping[str, Any]]
 THEME: dict[str, Any] = {
     "background": "transparent",
     "font": "Helvetica, Arial, Liberation Sans, sans-serif",
@@ -32,14 +33,14 @@ THEME: dict[str, Any] = {
     "axis": {
         "labelColor": "currentColor", "titleColor": "currentColor", "domainColor": "currentColor",
         "tickColor": "currentColor", "gridColor": "currentColor", "gridOpacity": 0.14, "domainOpacity": 0.4,
-        "tickOpacity": 0.4, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
+        "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
         "titlePadding": 8, "labelFlush": False,
     },
     "legend": {
-        "labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 11, "orient": "top",
+        "labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 12, "orient": "top",
         "title": None, "offset": 4, "symbolStrokeWidth": 0, "columnPadding": 30,
     },
-    "text": {"color": "currentColor", "fontSize": 11},
+    "text": {"color": "currentColor", "fontSize": 12},
     "rule": {"color": "currentColor"},
 }  # fmt: skip
 
@@ -56,12 +57,12 @@ def reliability(sources: Sources) -> str:
                 {"at": at, "name": shown(source.source, LABEL), "reliability": source.reliability,
                  "low": source.low, "high": source.high}
             )  # fmt: skip
-    base = _chart(rows).encode(y=_place())
+    base = _chart("rows").encode(y=_place())
     x = alt.X("reliability:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", title="reliability"))
     spans = base.mark_rule(strokeWidth=2.5, opacity=0.35).encode(x="low:Q", x2="high:Q")
     dots = base.mark_point(filled=True, size=42, color=BLUE, opacity=1).encode(x=x)
     layers = [spans, dots] if any(row.get("low") is not None for row in rows) else [dots]
-    return _drawn(_listed(rows, *layers), height=17 * len(rows), left=LISTED)
+    return _drawn(_listed(*layers), height=19 * len(rows), left=LISTED, rows=rows)
 
 
 def worth(bins: Sequence[Bin]) -> str:
@@ -78,52 +79,56 @@ def worth(bins: Sequence[Bin]) -> str:
         sort=[name for name, _ in named],
         axis=alt.Axis(labelAngle=0, title="sources of an object"),
     )
-    chart = _chart(rows).mark_bar().encode(
+    chart = _chart("rows").mark_bar().encode(
         x=x,
         xOffset=alt.XOffset("of:N", sort=list(kinds)),
         y=alt.Y("objects:Q", axis=alt.Axis(title="objects", format="~s", tickCount=4)),
         color=alt.Color("of:N", scale=alt.Scale(domain=list(kinds), range=["#8b95a1", BLUE])),
     )  # fmt: skip
-    return _drawn(chart, height=150, width=WIDE)
+    return _drawn(chart, height=150, width=WIDE, rows=rows)
 
 
 def heat_map(heat: HeatMap) -> str:
     """Pairs of sources: group below the diagonal, shared mistakes above it, a line around every group."""
     alt, n = altair(), len(heat.sources)
-    side = NARROW if n <= NAMED else WIDE
-    cells = [{"x": c, "x2": c + 1, "y": r, "y2": r + 1, "p": p} for r, c, p in heat.cells]
-    scale = alt.Scale(domain=[0, n], nice=False)
-    down = alt.Scale(domain=[n, 0], nice=False)
-    x, y = alt.X("x:Q", scale=scale, axis=None), alt.Y("y:Q", scale=down, axis=None)
-    squares = _chart(cells).mark_rect(color=BLUE).encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q",
-        opacity=alt.Opacity("p:Q", scale=alt.Scale(domain=[0, 1], range=[0.04, 1]), legend=None),
-    )  # fmt: skip
-    blocks = []
-    for group in dict.fromkeys(heat.groups):
-        first, size = heat.groups.index(group), heat.groups.count(group)
-        if size > 1:
-            blocks.append(
-                {"x": first, "x2": first + size, "y": first, "y2": first + size, "name": f"{group}"}
-            )
-    boxes = _chart(blocks).mark_rect(fill=None, stroke="currentColor", strokeWidth=1.2).encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q"
-    )  # fmt: skip
-    names = _chart(blocks).mark_text(align="left", baseline="middle", dx=4, fontWeight="bold").encode(
-        x=alt.X("x2:Q", scale=scale), y=alt.Y("middle:Q", scale=down), text="name:N"
-    ).transform_calculate(middle="(datum.y + datum.y2) / 2")  # fmt: skip
-    frame = _chart([{"x": 0, "x2": n, "y": 0, "y2": n}]).mark_rect(
-        fill=None, stroke="currentColor", strokeOpacity=0.4
-    ).encode(x=x, x2="x2:Q", y=y, y2="y2:Q")  # fmt: skip
-    layers = [squares, frame, boxes, names]
-    if n <= NAMED:
-        rows = [{"y": i + 0.5, "name": shown(source, LABEL - 6)} for i, source in enumerate(heat.sources)]
-        layers.append(
-            _chart(rows).mark_text(align="right", baseline="middle", fontSize=10, dx=-5).encode(
-                x=alt.value(0), y=alt.Y("y:Q", scale=down), text="name:N"
-            )
-        )  # fmt: skip
-    return _drawn(alt.layer(*layers), width=side, height=side)
+    named = n <= NAMED
+    side = NARROW if named else WIDE
+    cells = [{**_square(column, row), "share": share} for row, column, share in heat.cells]
+    blocks = [
+        {**_square(first, first, size), "group": f"{group}", "middle": first + size / 2}
+        for group in dict.fromkeys(heat.groups)
+        if (size := heat.groups.count(group)) > 1
+        for first in [heat.groups.index(group)]
+    ]
+    rows = [
+        {"middle": i + 0.5, "name": shown(source, LABEL - 6)}
+        for i, source in enumerate(heat.sources)
+        if named
+    ]
+    right, down = alt.Scale(domain=[0, n], nice=False), alt.Scale(domain=[n, 0], nice=False)
+    edges = {
+        "x": alt.X("left:Q", scale=right, axis=None), "x2": "right:Q",
+        "y": alt.Y("top:Q", scale=down, axis=None), "y2": "bottom:Q",
+    }  # fmt: skip
+    middle = alt.Y("middle:Q", scale=down)
+    faint = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.04, 1]), legend=None)
+    layers = [
+        _chart("cells").mark_rect(color=BLUE).encode(**edges, opacity=faint),
+        _chart("all").mark_rect(fill=None, stroke="currentColor", strokeOpacity=0.4).encode(**edges),
+        _chart("blocks").mark_rect(fill=None, stroke="currentColor", strokeWidth=1.2).encode(**edges),
+        _chart("blocks")
+        .mark_text(align="left", baseline="middle", dx=4, fontWeight="bold")
+        .encode(x=alt.X("right:Q", scale=right), y=middle, text="group:N"),
+        _chart("rows")
+        .mark_text(align="right", baseline="middle", fontSize=10, dx=-5)
+        .encode(x=alt.value(0), y=middle, text="name:N"),
+    ]
+    data = {"cells": cells, "all": [_square(0, 0, n)], "blocks": blocks, "rows": rows}
+    return _drawn(alt.layer(*layers), width=side, height=side, left=LISTED if named else 4, **data)
+
+
+def _square(left: int, top: int, size: int = 1) -> dict[str, Any]:
+    return {"left": left, "top": top, "right": left + size, "bottom": top + size}
 
 
 def circles(groups: Groups) -> str:
@@ -144,22 +149,22 @@ def circles(groups: Groups) -> str:
     y_axis = alt.Y("y:Q", scale=alt.Scale(domain=[-height, height], nice=False), axis=None)
     kinds = [kind for kind in KINDS if any(group.kind == kind for group in groups.largest)]
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[KINDS[kind] for kind in kinds]))
-    circle = _chart(rings).encode(x=x_axis, y=y_axis)
+    circle = _chart("rings").encode(x=x_axis, y=y_axis)
     layers = alt.layer(
         circle.mark_point(filled=True, opacity=0.22, shape="circle").encode(
             color=colour, size=alt.Size("size:Q", scale=None, legend=None)
         ),
-        _chart(dots).mark_point(filled=True, size=11, opacity=1).encode(x=x_axis, y=y_axis, color=colour),
+        _chart("dots").mark_point(filled=True, size=11, opacity=1).encode(x=x_axis, y=y_axis, color=colour),
         circle.mark_text(fontWeight="bold").encode(text="name:N"),
     )
-    return _drawn(layers, width=width, height=2 * height)
+    return _drawn(layers, width=width, height=2 * height, rings=rings, dots=dots)
 
 
 def bound(course: Course) -> str:
     """The bound by sweep."""
     alt = altair()
     rows = [{"sweep": sweep, "bound": value} for sweep, value in course.trace]
-    chart = _chart(rows).mark_line(color=BLUE, strokeWidth=2, point=alt.OverlayMarkDef(size=14, color=BLUE))
+    chart = _chart("rows").mark_line(color=BLUE, strokeWidth=2, point=alt.OverlayMarkDef(size=14, color=BLUE))
     return _drawn(
         chart.encode(
             x=alt.X("sweep:Q", axis=alt.Axis(title="sweep that raised it", tickMinStep=1, grid=False)),
@@ -167,6 +172,7 @@ def bound(course: Course) -> str:
         ),
         height=160,
         width=WIDE,
+        rows=rows,
     )
 
 
@@ -178,14 +184,14 @@ def rivals(ran: Sequence[Rival], model: str) -> str:
          "of": rival.model == model}
         for i, rival in enumerate(each for each in ran if each.accuracy is not None)
     ]  # fmt: skip
-    base = _chart(rows).encode(y=_place())
+    base = _chart("rows").encode(y=_place())
     colour = alt.Color("of:N", scale=alt.Scale(domain=[True, False], range=[ORANGE, BLUE]), legend=None)
     x = alt.X(
         "accuracy:Q", scale=alt.Scale(zero=False), axis=alt.Axis(format="%", title="accuracy", tickCount=5)
     )
     spans = base.mark_rule(strokeWidth=2.5, opacity=0.35).encode(x=alt.X("low:Q"), x2="high:Q")
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=x, color=colour)
-    return _drawn(_listed(rows, spans, dots), height=17 * len(rows), left=LISTED)
+    return _drawn(_listed(spans, dots), height=19 * len(rows), left=LISTED, rows=rows)
 
 
 def calibration(bins: Sequence[Calibration]) -> str:
@@ -197,29 +203,30 @@ def calibration(bins: Sequence[Calibration]) -> str:
     x = alt.X("probability:Q", scale=scale, axis=alt.Axis(format="%", title="probability given"))
     y = alt.Y("right:Q", scale=scale, axis=alt.Axis(format="%", title="share that is right"))
     ends = [{"probability": low, "right": low}, {"probability": 1.0, "right": 1.0}]
-    line = _chart(ends).mark_line(color="currentColor", opacity=0.5, strokeDash=[4, 4]).encode(x=x, y=y)
+    line = _chart("ends").mark_line(color="currentColor", opacity=0.5, strokeDash=[4, 4]).encode(x=x, y=y)
     size = alt.Size("n:Q", legend=None, scale=alt.Scale(range=[30, 160], zero=True))
-    dots = _chart(rows).mark_point(filled=True, color=BLUE, opacity=0.85).encode(x=x, y=y, size=size)
-    return _drawn(alt.layer(line, dots), width=WIDE, height=0.7 * WIDE)
+    dots = _chart("rows").mark_point(filled=True, color=BLUE, opacity=0.85).encode(x=x, y=y, size=size)
+    return _drawn(alt.layer(line, dots), width=WIDE, height=0.7 * WIDE, rows=rows, ends=ends)
 
 
-def _chart(rows: list[dict[str, Any]]) -> Any:
+def _chart(data: str) -> Any:
+    """A chart of rows that `_drawn` is given under this name: Altair would look at every one of them, several times."""
     alt = altair()
-    return alt.Chart(alt.Data(values=rows))
+    return alt.Chart(alt.NamedData(name=data))
 
 
-def _drawn(chart: Any, *, height: float, width: float = NARROW, left: float = 4) -> str:
+def _drawn(chart: Any, *, height: float, width: float = NARROW, left: float = 4, **rows: Rows) -> str:
     padding = {"left": left, "top": 4, "right": 14, "bottom": 4}
-    return svg(chart.properties(width=width, height=height, padding=padding), THEME)
+    return svg(chart.properties(width=width, height=height, padding=padding), THEME, rows)
 
 
-def _listed(rows: list[dict[str, Any]], *layers: Any) -> Any:
+def _listed(*layers: Any) -> Any:
     """Layers over the rows' places `at`, one below the other, with their names at the left.
 
     Names are data that is drawn, never the scale or an expression: two may look the same, and some are hostile.
     """
     alt = altair()
-    names = _chart(rows).mark_text(align="right", baseline="middle", dx=-6)
+    names = _chart("rows").mark_text(align="right", baseline="middle", dx=-6)
     return alt.layer(names.encode(x=alt.value(0), y=_place(), text="name:N"), *layers)
 
 
@@ -229,7 +236,7 @@ def _place() -> Any:
 
 
 def _radius(n_sources: int) -> float:
-    return 5.0 if n_sources == 1 else min(4.5 * sqrt(n_sources) + 4.0, 60.0)
+    return 5.0 if n_sources == 1 else min(5.5 * sqrt(n_sources) + 4.0, 70.0)
 
 
 def _packed(wanted: Sequence[tuple[float, float]]) -> list[tuple[float, float, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from consilience.report import figures, words
-from consilience.report.charts import require
+from consilience.report.charts import require, unchecked
 from consilience.report.environment import environment, look
 from consilience.report.formats import share
 from consilience.report.summary import Summary
@@ -28,11 +28,13 @@ def html(summary: Summary) -> str:
     require()
     template = environment().get_template("report.html")
     missing = {name for name, part in (("groups", summary.groups), ("gold", summary.gold)) if part is None}
+    with unchecked():
+        drawn = charts(summary)
     page: str = template.render(
         s=summary,
         words=words,
         look=look(),
-        charts=charts(summary),
+        charts=drawn,
         figures=headline(summary),
         sections=[(name, text) for name, text in SECTIONS.items() if name not in missing],
         has_intervals=any(source.low is not None for source in summary.sources.best),
@@ -49,7 +51,7 @@ def charts(summary: Summary) -> dict[str, str]:
         "reliability": figures.reliability(summary.sources) if rated else "",
         "worth": figures.worth(summary.worth.bins) if summary.worth.bins else "",
         "heat_map": figures.heat_map(groups.heat) if groups and groups.heat else "",
-        "circles": figures.circles(groups) if groups else "",
+        "circles": figures.circles(groups) if groups and groups.largest else "",
         "bound": figures.bound(course) if len(course.trace) > 1 else "",
         "rivals": figures.rivals(gold.rivals, course.model) if gold and gold.rivals else "",
         "calibration": figures.calibration(gold.calibration) if gold and gold.calibration else "",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 
@@ -250,6 +251,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_plain(each) for each in value]
-    if isinstance(value, float) and value != value:
-        return None
-    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    return value if isinstance(value, float) and isfinite(value) else str(value)

@@ -17,9 +17,11 @@ def title(fit: Fit) -> str:
 
 def with_paragraph(summary: Summary) -> Summary:
     """The summary with all of it told in one paragraph."""
+    n, disputed = summary.sources.n, summary.n_disputed
     told = [
-        f"{quantity(summary.sources.n, 'source')} make {quantity(summary.n_claims, 'claim')} about "
-        f"{quantity(summary.n_objects, 'object')}, and contradict one another on {summary.n_disputed:,}.",
+        f"{quantity(n, 'source')} {'makes' if n == 1 else 'make'} {quantity(summary.n_claims, 'claim')} about "
+        f"{quantity(summary.n_objects, 'object')}"
+        + (f", and contradict one another on {disputed:,}." if disputed else "; none contradicts another."),
         majority(summary.majority),
     ]
     if summary.groups is not None:
@@ -53,7 +55,15 @@ def groups(of: Groups) -> str:
 
 def worth(of: Worth) -> str:
     """How many independent sources there are."""
-    return f"The {quantity(of.n_sources, 'source')} are worth {of.overall:.3g} independent ones."
+    verb, ones = ("is", "one") if of.n_sources == 1 else ("are", "ones")
+    return f"The {quantity(of.n_sources, 'source')} {verb} worth {of.overall:.3g} independent {ones}."
+
+
+def median_worth(of: Worth) -> str:
+    """How many sources an object has, and what they are worth."""
+    return (
+        f"The median object has {of.median_claims:.3g} claims, worth {of.median_worth:.3g} independent ones."
+    )
 
 
 def independence(of: Worth) -> str:
@@ -118,10 +128,11 @@ def starts(of: Course) -> str:
     """Whether other starts tell the same story."""
     if len(of.starts) < 2:
         return ""
-    alike = sum(start.get("agreement", 0.0) >= 0.99 for start in of.starts)
+    others = of.starts[1:]
+    alike = sum(start.get("agreement", 0.0) >= 0.99 for start in others)
     return (
-        f"{quantity(len(of.starts), 'start')} of the search; {alike} of them decide at least 99% of the objects as "
-        "the answer does. The highest bound wins."
+        f"It is the best of {len(of.starts)} starts by its bound; {alike} of the other {len(others)} "
+        f"{'agrees' if alike == 1 else 'agree'} with it on at least 99% of the objects."
     )
 
 
