@@ -50,7 +50,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
         origin = origin_of(url)
         page.on("console", lambda m: troubles.append(f"console: {m.text}") if m.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: troubles.append(f"dialog: {dialog.message}"))
+        page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on(
             "request", lambda r: None if origin_of(r.url) == origin else troubles.append(f"asked {r.url}")
         )

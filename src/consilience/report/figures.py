@@ -54,7 +54,7 @@ def reliability(sources: Sources) -> str:
         if source.reliability is not None:
             at = i + (i >= len(sources.best))
             rows.append(
-                {"at": at, "name": shown(source.source, LABEL), "reliability": source.reliability,
+                {"at": at, "name": _label(source.source, LABEL), "reliability": source.reliability,
                  "low": source.low, "high": source.high}
             )  # fmt: skip
     base = _chart("rows").encode(y=_place())
@@ -101,7 +101,7 @@ def heat_map(heat: HeatMap) -> str:
         for first in [heat.groups.index(group)]
     ]
     rows = [
-        {"middle": i + 0.5, "name": shown(source, LABEL - 6)}
+        {"middle": i + 0.5, "name": _label(source, LABEL - 6)}
         for i, source in enumerate(heat.sources)
         if named
     ]
@@ -125,6 +125,11 @@ def heat_map(heat: HeatMap) -> str:
     ]
     data = {"cells": cells, "all": [_square(0, 0, n)], "blocks": blocks, "rows": rows}
     return _drawn(alt.layer(*layers), width=side, height=side, left=LISTED if named else 4, **data)
+
+
+def _label(name: Any, width: int) -> str:
+    """A name with its control characters made visible, and no longer for that."""
+    return shown(shown(name, width), width)
 
 
 def _square(left: int, top: int, size: int = 1) -> dict[str, Any]:

@@ -81,7 +81,10 @@ def reliability(of: Sources) -> str:
     rated = [source.reliability for source in (*of.best, *of.worst) if source.reliability is not None]
     if len(rated) < 2:
         return ""
-    return f"The reliability of a source goes from {share(rated[-1], 0)} to {share(rated[0], 0)}."
+    low, high = share(rated[-1], 0), share(rated[0], 0)
+    if low == high:
+        return f"All sources are about {low} reliable."
+    return f"The reliability of a source goes from {low} to {high}."
 
 
 def doubt(summary: Summary) -> str:
