@@ -70,10 +70,9 @@ def independence(of: Worth) -> str:
     """What the test against independence says."""
     if of.shared is None or of.p_value is None:
         return ""
-    often = f"Sources share their mistakes {of.shared:.2g} times as much as independent ones would"
-    if of.p_value > 0.05:
-        return f"{often}, which may be chance (permutation test, p = {of.p_value:.2g})."
-    return f"{often}: more than chance explains (permutation test, p = {of.p_value:.2g})."
+    often = f"Pair by pair, sources share {of.shared:.2g} times the mistakes that independent ones would"
+    chance = "which may be chance" if of.p_value > 0.05 else "more than chance explains"
+    return f"{often}, {chance} (permutation test on squared counts, p = {of.p_value:.2g})."
 
 
 def reliability(of: Sources) -> str:
