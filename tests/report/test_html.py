@@ -70,7 +70,7 @@ def test_a_model_without_groups_and_gold_has_a_shorter_page() -> None:
     page = html(summarise(cs.Vote().fit(random_triples(np.random.default_rng(0)))))
     assert sections(page) == ["found", "majority", "sources", "worth", "doubt", "course", "provenance"]
     assert len(charts(page)) == 1
-    assert "it counts each in full" in page
+    assert "vote counts each of 8 sources in full" in page
     assert "90% interval" not in page
 
 
@@ -89,6 +89,11 @@ def test_sources_that_are_in_no_group_and_an_object_with_one_claim() -> None:
     tail = Globals(unseen, np.ones(unseen.shape), fit.groups_found.group_reliability, fit.groups_found.sticks)
     page = html(summarise(cs.Fit(**{**vars(fit), "groups_found": tail})))
     assert "No two sources share a group" in page
+
+
+def test_ties_are_told() -> None:
+    page = html(summarise(cs.Vote().fit([("a", "x", "1"), ("b", "x", "2")], seed=7)))
+    assert "1 decision has a probability below 90%. 1 tie was decided by seed 7." in page
 
 
 def test_hostile_text_is_text() -> None:

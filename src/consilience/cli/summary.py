@@ -77,6 +77,7 @@ def _show_majority(screen: Screen, summary: Summary) -> None:
 
 
 def _show_least_certain(screen: Screen, summary: Summary) -> None:
+    from consilience.report import words
     from consilience.report.formats import share, shown
 
     certainty = summary.certainty
@@ -96,7 +97,7 @@ def _show_least_certain(screen: Screen, summary: Summary) -> None:
             text=3,
         )
     if certainty.n_ties:
-        screen.say(f"{certainty.n_ties:,} ties, decided by seed {certainty.seed}")
+        screen.say(words.ties(certainty))
 
 
 def _show_groups(screen: Screen, summary: Summary, groups: Groups) -> None:

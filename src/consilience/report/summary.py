@@ -80,11 +80,11 @@ class Bin:
 class Worth:
     """How many independent sources the table is worth.
 
-    overall        : over all sources
-    claims, object : medians over objects, of their claims and of how many independent ones these are worth
-    bins           : all objects by both; none for a model that counts every source in full
-    shared         : how much sources share mistakes, as a multiple of what independent ones would
-    p_value        : of the test against independence; None, with `shared`, where there was nothing to test
+    overall                     : over all sources
+    median_claims, median_worth : over objects, of their claims and of how many independent ones these are worth
+    bins                        : all objects by both; none for a model that counts every source in full
+    shared                      : how much sources share mistakes, as a multiple of what independent ones would
+    p_value                     : of the test against independence; None, with `shared`, where nothing was tested
     """
 
     n_sources: int

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from consilience.claims.checks import quantity
 from consilience.report.formats import share
-from consilience.report.summary import Course, Gold, Groups, Majority, Sources, Summary, Worth
+from consilience.report.summary import Certainty, Course, Gold, Groups, Majority, Sources, Summary, Worth
 from consilience.results.fit import Fit
 
 
@@ -92,6 +92,11 @@ def doubt(summary: Summary) -> str:
     if not n:
         return "Every decision has a probability of at least 90%."
     return f"{quantity(n, 'decision')} {'has' if n == 1 else 'have'} a probability below 90%."
+
+
+def ties(of: Certainty) -> str:
+    """How many decisions are no better than another."""
+    return f"{quantity(of.n_ties, 'tie was', 'ties were')} decided by seed {of.seed}." if of.n_ties else ""
 
 
 def right(of: Gold, model: str) -> str:
