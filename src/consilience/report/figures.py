@@ -22,6 +22,8 @@ LISTED = 24
 """Room to the left of a list of names: their width is that of another font where a page is read."""
 NAMED = 24
 """Sources along a side of the heat map up to which all are named."""
+DOTS = 60
+"""Sources of a group that are drawn; a larger group is as full of them as this."""
 BLUE, ORANGE, RED = "#2f8fa8", "#d9822b", "#cf4a4f"
 KINDS = {"reliable": BLUE, "careless": ORANGE, "malicious": RED}
 Rows = Sequence[Mapping[str, Any]]
@@ -147,7 +149,7 @@ def circles(groups: Groups) -> str:
         rings.append(
             {"reliability": group.reliability, "y": y, "size": pi * r * r, "kind": group.kind, "name": name}
         )
-        for dx, dy in _sunflower(min(group.n_sources, 60), r):
+        for dx, dy in _sunflower(min(group.n_sources, DOTS), r):
             dots.append({"reliability": (x + dx) / width, "y": y + dy, "kind": group.kind})
     scale = alt.Scale(domain=[0, 1], nice=False)
     x_axis = alt.X("reliability:Q", scale=scale, axis=alt.Axis(format="%", title="reliability", grid=False))

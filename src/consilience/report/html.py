@@ -35,10 +35,11 @@ def html(summary: Summary) -> str:
         words=words,
         look=look(),
         charts=drawn,
-        figures=headline(summary),
+        headline=headline(summary),
         sections=[(name, text) for name, text in SECTIONS.items() if name not in missing],
         has_intervals=any(source.low is not None for source in summary.sources.best),
         shown_groups=GROUPS,
+        dots=figures.DOTS,
     )
     return page
 
