@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test recovery peers lint types docs golden lock clean
+.PHONY: setup demo test chromium recovery peers lint types docs golden lock clean
 
 setup: $(READY)
 
@@ -20,8 +20,11 @@ demo: setup  ## fit the bundled example and say where the result lies
 	$(BIN)/consilience demo --out out/demo
 	@echo "Ask why: $(BIN)/consilience explain out/demo Australia"
 
-test: setup lint types  ## everything that must hold at every commit
+test: setup lint types chromium  ## everything that must hold at every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+chromium:  ## the browser that the tests look at pages with, where it is missing
+	@scripts/chromium.sh
 
 recovery: setup  ## planted groups and the real data sets, at full size
 	$(BIN)/python -m pytest -m recovery

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-HEAVY = {"numpy", "scipy", "numba", "duckdb", "pyarrow", "pandas", "polars", "narwhals", "typer", "rich"}
+HEAVY = {
+    "numpy", "scipy", "numba", "duckdb", "pyarrow", "pandas", "polars", "narwhals", "typer", "rich", "altair",
+    "vl_convert", "jinja2",
+}  # fmt: skip
 
 
 def loaded_after(code: str) -> set[str]:
@@ -21,7 +24,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not loaded_after("import consilience") & HEAVY
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["report", "--help"]])
 def test_asking_the_command_line_about_itself_loads_nothing_heavy(arguments: list[str]) -> None:
     code = f"""
 import sys
@@ -43,4 +46,4 @@ def test_an_engine_needs_only_numpy_to_know_claims() -> None:
 
 def test_a_model_loads_no_reader_of_files_and_no_frames() -> None:
     loaded = loaded_after("import consilience as cs; cs.MSS; cs.Vote")
-    assert not loaded & {"duckdb", "pandas", "polars", "typer", "rich", "numba"}
+    assert not loaded & {"duckdb", "pandas", "polars", "typer", "rich", "numba", "altair", "jinja2"}

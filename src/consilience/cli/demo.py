@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from consilience.cli.fit import fit_and_show
+from consilience.cli.fit import fit_and_show, where_to_look
 from consilience.cli.output import Screen
 from consilience.cli.summary import show_claims
 
@@ -49,4 +49,4 @@ def demo(
         if row["value"] == truth[row["object"]]:
             screen.say(f"For example:\n\n{fit.explain(row['object'])}")
             break
-    screen.say(f"\nThe result is in {out}.")
+    screen.say(f"\nThe result is in {out}. See it: {where_to_look(out)}")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
     from consilience.claims.reading import Truths
     from consilience.models.base import Model
+    from consilience.report.summary import Summary
     from consilience.results.fit import Fit
     from consilience.results.score import Score
 
@@ -87,6 +88,7 @@ def fit(
     )
     if out is not None:
         screen.say(f"\nSaved in {out}. Ask why with: consilience explain {out} OBJECT")
+        screen.say(f"See it: {where_to_look(out)}")
     if as_json:
         print_json(record(done, score))
 
@@ -101,15 +103,51 @@ def fit_and_show(
     out: str | None = None,
     **how: Any,
 ) -> tuple[Fit, Score | None]:
-    """Fit with progress on the screen, save, score, show: nothing that is shown can cost the result."""
+    """Fit with progress on the screen, save with a report, score, show: nothing that is shown can cost the result."""
+    from consilience.report.write import summary_of
+    from consilience.results.manifest import REPORT
+    from consilience.results.storage import save
+
     with screen.progress() as progress:
         fit = model.fit(claims, known=known, progress=progress, **how)
+    summary, page, trouble = (None, None, "") if out is None else _reported(fit, gold)
     if out is not None:
-        fit.save(out)
+        save(fit, out, report=page)
     score = None if gold is None else fit.score(gold)
     show_notes(screen, fit.claims.notes[len(claims.notes) :])
-    show_fit(screen, fit, score)
+    if not screen.quiet:
+        show_fit(screen, summary or summary_of(fit, gold))
+    for warning in fit.warnings:
+        screen.warn(warning)
+    if trouble:
+        screen.warn(f"The result was saved without a {REPORT}. {trouble}")
     return fit, score
+
+
+def _reported(fit: Fit, gold: Truths | None) -> tuple[Summary | None, str | None, str]:
+    """The summary and its page, or why there is none: a report that cannot be made must not cost the result."""
+    from consilience.errors import EngineUnavailableError
+    from consilience.report.html import html
+    from consilience.report.write import summary_of
+
+    summary = None
+    try:
+        summary = summary_of(fit, gold)
+        return summary, html(summary), ""
+    except EngineUnavailableError as error:
+        return summary, None, str(error)
+    except Exception as error:
+        return summary, None, f"{type(error).__name__}: {error}"
+
+
+def where_to_look(out: str) -> str:
+    """The report in a saved result, or how to make it."""
+    from pathlib import Path
+
+    from consilience.results.manifest import REPORT
+
+    path = Path(out) / REPORT
+    return str(path) if path.exists() else f"consilience report {out} --open"
 
 
 def record(fit: Fit, score: Score | None) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from consilience.cli.explain import explain
 from consilience.cli.fit import fit
 from consilience.cli.models import models
 from consilience.cli.output import guarded
+from consilience.cli.report import report
 from consilience.cli.reproduce import reproduce
 from consilience.cli.simulate import simulate
 
-VERBS = (demo, fit, compare, explain, models, simulate, datasets, reproduce, bench)
+VERBS = (demo, fit, compare, explain, report, models, simulate, datasets, reproduce, bench)
 
 app = typer.Typer(
     name="consilience",

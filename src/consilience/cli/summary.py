@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from consilience.cli.output import Screen
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from consilience.claims.encoding import Claims
-    from consilience.results.fit import Fit
-    from consilience.results.score import Score
+    from consilience.report.summary import Gold, Groups, Source, Sources, Summary
 
 SHOWN = 5
-"""Rows of each table that are shown."""
+"""Rows of each table that are shown; the summary may hold more."""
+NAME = 32
+"""Characters of a name."""
 
 
 def show_claims(screen: Screen, claims: Claims) -> None:
     """What was read, and what was merged or dropped on the way."""
+    from consilience.claims.checks import quantity
+
     each = {"claimed": "those claimed for it", "common": "the same for all", "given": "as given"}[
         claims.domain
     ]
     mean_domain = claims.n_candidates / max(claims.n_objects, 1)
     screen.say(
-        f"Read {_count(claims.n_claims, 'claim')} by {_count(claims.n_sources, 'source')} "
-        f"on {_count(claims.n_objects, 'object')}; {mean_domain:.1f} possible values an object, {each}."
+        f"Read {quantity(claims.n_claims, 'claim')} by {quantity(claims.n_sources, 'source')} "
+        f"on {quantity(claims.n_objects, 'object')}; {mean_domain:.1f} possible values an object, {each}."
     )
     show_notes(screen, claims.notes)
 
@@ -37,94 +38,97 @@ def show_notes(screen: Screen, notes: Iterable[str]) -> None:
         screen.say(f"  {note}")
 
 
-def show_fit(screen: Screen, fit: Fit, score: Score | None) -> None:
-    """Truths, groups and sources, the score where there is gold, and whatever to be careful about."""
-    from consilience.results.groups import groups_table
-    from consilience.results.tables import against_majority, is_found, sources_table, truths_table
+def show_fit(screen: Screen, summary: Summary) -> None:
+    """Truths, groups and sources, the score where there is gold, and how the fit went."""
+    from consilience.report import words
 
-    if not screen.quiet:
-        found = truths_table(fit).filter(is_found(fit))
-        _show_truths(screen, fit, found, against_majority(fit))
-        if fit.groups_found is not None:
-            _show_groups(screen, fit, groups_table(fit.groups_found, fit.prior))
-        _show_sources(screen, sources_table(fit))
-        if score is not None:
-            _show_score(screen, score)
-        screen.say(f"\n{_how_it_went(fit)}")
-    for warning in fit.warnings:
-        screen.warn(warning)
+    _show_majority(screen, summary)
+    _show_least_certain(screen, summary)
+    if summary.groups is not None:
+        _show_groups(screen, summary, summary.groups)
+    _show_sources(screen, summary.sources)
+    if summary.gold is not None:
+        _show_gold(screen, summary.gold)
+    screen.say(f"\n{words.course(summary.course)}")
 
 
-def _show_truths(screen: Screen, fit: Fit, truths: pa.Table, against: pa.Table) -> None:
-    n_different, n_given = against.num_rows, fit.claims.n_objects - truths.num_rows
-    of = f"of {truths.num_rows:,} objects"
-    if n_given:
-        of += f" ({n_given:,} more {'was' if n_given == 1 else 'were'} given)"
-    if n_different:
-        screen.table(
-            f"The truth differs from majority vote on {n_different:,} {of}; the surest",
-            ["object", "truth", "majority says", "probability", "claims", "for majority"],
+def _show_majority(screen: Screen, summary: Summary) -> None:
+    from consilience.report import words
+    from consilience.report.formats import share, shown
+
+    said = words.majority(summary.majority).removesuffix(".")
+    if not summary.majority.cases:
+        screen.say(f"\n{said}")
+        return
+    screen.table(
+        f"{said}; the most consequential",
+        ["object", "truth", "majority says", "probability", "claims", "for majority"],
+        [
             [
-                [
-                    *_texts(r, "object", "value", "majority"),
-                    _share(r["probability"]),
-                    *_numbers(r, "n_claims", "n_majority"),
-                ]
-                for r in against.slice(0, SHOWN).to_pylist()
-            ],
-            text=3,
-        )
-    else:
-        screen.say(f"\nThe truth differs from majority vote on none {of}")
-    contested = [
-        r for r in truths.sort_by("margin").slice(0, SHOWN).to_pylist() if r["runner_up"] is not None
-    ]
-    if contested:
+                *(shown(text, NAME) for text in (case.object, case.value, case.majority)),
+                share(case.probability),
+                f"{case.n_claims:,}",
+                f"{case.n_majority:,}",
+            ]
+            for case in summary.majority.cases[:SHOWN]
+        ],
+        text=3,
+    )
+
+
+def _show_least_certain(screen: Screen, summary: Summary) -> None:
+    from consilience.report import words
+    from consilience.report.formats import share, shown
+
+    certainty = summary.certainty
+    if certainty.least:
         screen.table(
             "Least certain truths",
             ["object", "truth", "or else", "probability", "margin", "claims"],
             [
                 [
-                    *_texts(r, "object", "value", "runner_up"),
-                    _share(r["probability"]),
-                    _share(r["margin"]),
-                    *_numbers(r, "n_claims"),
+                    *(shown(text, NAME) for text in (row.object, row.value, row.runner_up)),
+                    share(row.probability),
+                    share(row.margin),
+                    f"{row.n_claims:,}",
                 ]
-                for r in contested
+                for row in certainty.least[:SHOWN]
             ],
             text=3,
         )
-    if fit.ties:
-        screen.say(f"{fit.ties:,} ties, decided by seed {fit.seed}")
+    if certainty.n_ties:
+        screen.say(words.ties(certainty))
 
 
-def _show_groups(screen: Screen, fit: Fit, groups: pa.Table) -> None:
-    worth, n = f"{fit.effective_sources.overall:.3g}", fit.claims.n_sources
-    shared = sum(size > 1 for size in groups["n_sources"].to_pylist())
-    apart = groups.num_rows - shared
+def _show_groups(screen: Screen, summary: Summary, groups: Groups) -> None:
+    from consilience.claims.checks import quantity
+    from consilience.report.formats import interval, share
+
+    shared, apart = groups.n_shared, groups.n_apart
+    worth = f"the {summary.sources.n:,} are worth {summary.worth.overall:.3g} independent ones"
     screen.table(
-        f"{_count(shared, 'group')} and {_count(apart, 'source')} apart: the {n:,} are worth {worth} independent ones",
+        f"{quantity(shared, 'group')} and {quantity(apart, 'source')} apart: {worth}",
         ["group", "kind", "sources", "reliability", "90 % interval"],
         [
-            [str(r["group"]), r["kind"], *_numbers(r, "n_sources"), _share(r["reliability"]), _interval(r)]
-            for r in groups.slice(0, SHOWN).to_pylist()
+            [f"{g.group}", g.kind, f"{g.n_sources:,}", share(g.reliability), interval(g.low, g.high)]
+            for g in groups.largest[:SHOWN]
         ],
         text=2,
     )
     more, left = max(shared - SHOWN, 0), apart - max(SHOWN - shared, 0)
-    rest = [_count(more, "more group")] * (more > 0) + [f"{_count(left, 'source')} apart"] * (left > 0)
+    rest = [quantity(more, "more group")] * (more > 0) + [f"{quantity(left, 'source')} apart"] * (left > 0)
     if rest:
         screen.say(f"… and {' and '.join(rest)}")
 
 
-def _show_sources(screen: Screen, sources: pa.Table) -> None:
-    n = sources.num_rows
-    rows = sources.to_pylist() if n <= 2 * SHOWN else sources.slice(0, SHOWN).to_pylist()
+def _show_sources(screen: Screen, sources: Sources) -> None:
+    listed = (*sources.best, *sources.worst)
     columns = ["source", "group", "reliability", "90 % interval", "claims"]
-    table = [_source_row(r) for r in rows]
-    if n > 2 * SHOWN:
-        table.append(["…", "", "", "", ""])
-        table += [_source_row(r) for r in sources.slice(n - SHOWN).to_pylist()]
+    if sources.n <= 2 * SHOWN:
+        table = [_source_row(source) for source in listed]
+    else:
+        first, last = listed[:SHOWN], listed[-SHOWN:]
+        table = [*map(_source_row, first), ["…", "", "", "", ""], *map(_source_row, last)]
     filled = [i for i in range(len(columns)) if any(row[i] for row in table if row[0] != "…")]
     screen.table(
         "Sources, the most and the least reliable",
@@ -134,60 +138,26 @@ def _show_sources(screen: Screen, sources: pa.Table) -> None:
     )
 
 
-def _source_row(row: dict[str, Any]) -> list[str]:
-    group = "" if row["group"] is None else str(row["group"])
+def _source_row(source: Source) -> list[str]:
+    from consilience.report.formats import interval, share, shown
+
     return [
-        *_texts(row, "source"),
-        group,
-        _share(row["reliability"]),
-        _interval(row),
-        *_numbers(row, "n_claims"),
+        shown(source.source, NAME),
+        "" if source.group is None else f"{source.group}",
+        share(source.reliability),
+        interval(source.low, source.high),
+        f"{source.n_claims:,}",
     ]
 
 
-def _show_score(screen: Screen, score: Score) -> None:
-    if score.accuracy is None:
+def _show_gold(screen: Screen, gold: Gold) -> None:
+    from consilience.report import words
+    from consilience.report.formats import share
+
+    if gold.accuracy is None:
         screen.say("\nScore: none, every object with a gold truth was given as known")
     else:
-        right = round(score.accuracy * score.n_gold)
-        screen.say(
-            f"\nScore: {_share(score.accuracy)} right, {right:,} of {score.n_gold:,} objects with a gold truth"
-        )
-    if score.log_loss is not None:
-        screen.say(f"  log loss {score.log_loss:.3f}, calibration error {score.calibration_error:.3f}")
-    if score.n_outside:
-        screen.say(f"  {score.n_outside:,} of them have a truth that nobody claims and count as wrong")
-    if score.n_known:
-        were, are = ("object was", "is") if score.n_known == 1 else ("objects were", "are")
-        screen.say(f"  {score.n_known:,} {were} given as known and {are} not scored")
-    if score.n_unclaimed:
-        screen.say(f"  {score.n_unclaimed:,} more have no claims and are not scored")
-
-
-def _how_it_went(fit: Fit) -> str:
-    if fit.bound is None:
-        return f"{fit.model} took {fit.seconds:.2g} s"
-    state = "converged" if fit.converged else "stopped"
-    return f"{fit.model} {state} after {fit.sweeps:,} sweeps in {fit.seconds:.2g} s, bound {fit.bound:,.2f}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
-
-
-def _texts(row: dict[str, Any], *names: str) -> list[str]:
-    from consilience.results.wording import plain
-
-    return [plain(row[name], 32) for name in names]
-
-
-def _numbers(row: dict[str, Any], *names: str) -> list[str]:
-    return [f"{row[name]:,}" for name in names]
-
-
-def _share(x: float | None) -> str:
-    return "" if x is None else f"{x:.1%}"
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return "" if row["low"] is None else f"{row['low']:.0%} to {row['high']:.0%}"
+        of = f"{gold.n_right:,} of {gold.n_gold:,} objects with a gold truth"
+        screen.say(f"\nScore: {share(gold.accuracy)} right, {of}")
+    for line in words.scored(gold):
+        screen.say(f"  {line}")

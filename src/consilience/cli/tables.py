@@ -62,7 +62,7 @@ def read_tables(
 
     how: dict[str, Any] = {"domain": _domain(domain), "on_conflict": on_conflict, "on_missing": on_missing}
     table = read_claims(claims, source=source, object=object_, value=value, **how)
-    gold, helpful = (None if name is None else _read_truths(name, object_, value) for name in (truth, known))
+    gold, helpful = (None if name is None else read_gold(name, object_, value) for name in (truth, known))
     if gold is not None:
         gold_candidates(gold, table)
     if helpful is not None:
@@ -85,7 +85,7 @@ def _domain(text: str) -> str | list[str]:
     return labels
 
 
-def _read_truths(table: str, object_: str | None, value: str | None) -> Truths:
+def read_gold(table: str, object_: str | None, value: str | None) -> Truths:
     """Truths under the names that the claims' columns have, or under the usual names."""
     from consilience.claims.reading import read_truths
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from consilience.errors import EngineUnavailableError
@@ -13,12 +14,12 @@ SIZE = {"width": 520, "height": 280}
 
 def require() -> None:
     """An error at once, and not after long work, where charts cannot be drawn."""
-    _altair()
+    altair()
 
 
 def curve(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title: str) -> str:
     """Lines with points over an axis of ordered names, one colour a series."""
-    alt = _altair()
+    alt = altair()
     order = list(dict.fromkeys(row[x] for row in rows))
     chart = (
         alt.Chart(alt.Data(values=list(rows)), title=title)
@@ -30,12 +31,12 @@ def curve(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title:
         )
         .properties(**SIZE)
     )
-    return _svg(chart)
+    return svg(chart)
 
 
 def bars(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title: str) -> str:
     """Groups of bars side by side, one colour a series."""
-    alt = _altair()
+    alt = altair()
     order = list(dict.fromkeys(row[x] for row in rows))
     chart = (
         alt.Chart(alt.Data(values=[row for row in rows if row[y] is not None]), title=title)
@@ -48,14 +49,14 @@ def bars(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title: 
         )
         .properties(**SIZE)
     )
-    return _svg(chart)
+    return svg(chart)
 
 
 def intervals(
     rows: Sequence[Mapping[str, Any]], name: str, x: str, title: str, series: str | None = None
 ) -> str:
     """A dot for each name, one below the other, with a line from `low` to `high` where a row has them."""
-    alt = _altair()
+    alt = altair()
     order = list(dict.fromkeys(row[name] for row in rows))
     base = alt.Chart(alt.Data(values=list(rows)), title=title).encode(
         y=alt.Y(f"{name}:N", sort=order, title="", axis=alt.Axis(labelLimit=300)),
@@ -67,12 +68,12 @@ def intervals(
     chart = dots
     if "low" in rows[0]:
         chart = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q") + dots
-    return _svg(chart.properties(width=SIZE["width"], height=max(60, 16 * len(order))))
+    return svg(chart.properties(width=SIZE["width"], height=max(60, 16 * len(order))))
 
 
 def scatter(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, shape: str, title: str) -> str:
     """Points over two logarithmic axes, one colour a series."""
-    alt = _altair()
+    alt = altair()
     chart = (
         alt.Chart(alt.Data(values=list(rows)), title=title)
         .mark_point(filled=True, size=50)
@@ -84,24 +85,42 @@ def scatter(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, shap
         )
         .properties(**SIZE)
     )
-    return _svg(chart)
+    return svg(chart)
 
 
-def _svg(chart: Any) -> str:
+def svg(
+    chart: Any,
+    theme: Mapping[str, Any] | None = None,
+    rows: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> str:
+    """A chart as SVG text: with a theme, a `config` of Vega-Lite, and with the rows of data that it names."""
     import vl_convert
 
+    # Each chart is drawn by a test; checking it against Vega-Lite's schema again takes longer than drawing it.
+    spec = chart.to_dict(validate=False)
+    spec |= {"config": theme} if theme else {}
+    spec |= {"datasets": rows} if rows else {}
     # Line and paragraph separators in names would end the strings that the converter's JavaScript reads.
-    content = json.dumps(chart.to_dict(), ensure_ascii=True)
-    svg: str = vl_convert.vegalite_to_svg(content)
-    return svg
+    drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec, ensure_ascii=True))
+    return drawn
 
 
-def _altair() -> Any:
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Charts made inside are not checked against Vega-Lite's schema piece by piece, which takes most of their time."""
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        yield
+
+
+def altair() -> Any:
+    """Altair, or an error that says how to install it."""
     try:
-        import altair
+        import altair as loaded
         import vl_convert  # noqa: F401
     except ImportError as error:
         raise EngineUnavailableError(
             f"Charts cannot be drawn: {error}. Install them with `pip install 'consilience[report]'`."
         ) from error
-    return altair
+    return loaded

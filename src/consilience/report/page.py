@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from consilience.report.environment import look
+
 STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .25rem .75rem; text-align: right; }
-th { border-bottom: 1px solid; } th:first-child, td:first-child { text-align: left; }
-.wide { overflow-x: auto; } figure { margin: 1rem 0; background: white; } svg { max-width: 100%; height: auto; }
+th, td { text-align: right; } th:first-child, td:first-child { text-align: left; }
+figure { background: white; padding: .5rem; border-radius: .6rem; }
 """
-
-
+"""Beside the common look: tables of numbers, and charts in Vega-Lite's own colours, which are for white paper."""
 MEANING = re.compile(r"[\\`<|\[]")
 NONE: Mapping[str, Sequence[str]] = {}
 
@@ -64,9 +62,9 @@ def html(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
+        f'<title>{escape(title)}</title><style>{look()}{STYLE}</style></head><body><div class="page">\n'
         + "\n".join(body)
-        + "\n</body></html>\n"
+        + "\n</div></body></html>\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Folders that appear whole: filled beside their final place, forced to the disk, then renamed into it.
+"""Folders and files that appear whole: filled beside their final place, forced to the disk, then renamed into it.
 
 A process killed at any moment leaves the old folder, the new one or none under the final name, never a part
 of one. What it left beside it is removed by the next one that succeeds, so until then a complete folder
@@ -32,6 +32,19 @@ def replacing(target: Path) -> Iterator[Path]:
         _swap(fresh, target)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+    _remove_stale(target)
+
+
+def replace_file(target: Path, text: str) -> None:
+    """Write a file that is there whole or not at all; what was there is replaced."""
+    fresh = _beside(target, "saving")
+    try:
+        fresh.write_text(text, "utf-8")
+        _sync(fresh)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    _sync(target.parent)
     _remove_stale(target)
 
 
@@ -79,13 +92,16 @@ def _beside(target: Path, state: str) -> Path:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove what processes that no longer run left beside this folder."""
+    """Remove what processes that no longer run left beside this folder or file."""
     for state in ("saving", "replaced"):
         start = f".{target.name}.{state}-"
         for path in target.parent.iterdir():
             owner = path.name.removeprefix(start).split("-")[0]
             if path.name.startswith(start) and owner.isdigit() and not _is_running(int(owner)):
-                shutil.rmtree(path, ignore_errors=True)
+                if path.is_file():
+                    path.unlink(missing_ok=True)
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_running(process: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,10 +127,28 @@ class Fit:
         return score(self, truth)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write everything into a folder, whole or not at all; `consilience.load` reads it back."""
+        """Write everything into a folder, whole or not at all; `consilience.load` reads it back.
+
+        The folder can then be reported on, explained and explored from the command line.
+        """
         from consilience.results.storage import save
 
         return save(self, folder)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        truth: Any = None,
+        rivals: str | Sequence[str] = ("vote",),
+    ) -> Path:
+        """Write what was found as one HTML file with charts, which loads nothing; it needs the extra `report`.
+
+        With gold truths it says how right the fit is, beside rivals: names of models, or "all", run on the same claims.
+        """
+        from consilience.report.write import check_path, summary_of, write_report
+
+        check_path(path)
+        return write_report(summary_of(self, truth, rivals), path)
 
     def summary(self) -> str:
         """The fit in a few lines of text."""
@@ -158,6 +176,12 @@ class Fit:
             f"Fit({self.model!r}: {self.claims.n_objects:,} truths from {self.claims.n_claims:,} claims "
             f"by {self.claims.n_sources:,} sources{groups}, seed={self.seed})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from consilience.report.notebook import notebook
+
+        return notebook(self)
 
     def _frame(self, table: pa.Table) -> Any:
         from consilience.claims.frames import to_frame

@@ -14,6 +14,8 @@ from consilience.errors import ResultFormatError
 SCHEMA = 1
 FORMAT = "consilience result"
 MANIFEST = "manifest.json"
+REPORT = "report.html"
+"""Made of the others, for people: it may be there or not, and be made anew, so it is not in the manifest."""
 FILES = (
     "claims.parquet",
     "groups.parquet",

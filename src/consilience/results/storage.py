@@ -25,7 +25,16 @@ from consilience.kernels.state import Beliefs, Globals, Partition, Prior
 from consilience.results.atomic import replacing, try_replacing
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
-from consilience.results.manifest import FILES, FORMAT, MANIFEST, SCHEMA, check_files, digest, read_manifest
+from consilience.results.manifest import (
+    FILES,
+    FORMAT,
+    MANIFEST,
+    REPORT,
+    SCHEMA,
+    check_files,
+    digest,
+    read_manifest,
+)
 from consilience.results.tables import ids, source_order, sources_table, truths_table
 
 T = TypeVar("T")
@@ -35,14 +44,17 @@ CLAIM_ARRAYS = ("claim_source", "claim_candidate", "first_claim", "first_candida
 FIT_ARRAYS = ("truth", "decision", "source_reliability")
 
 
-def save(fit: Fit, folder: str | os.PathLike[str]) -> Path:
+def save(fit: Fit, folder: str | os.PathLike[str], report: str | None = None) -> Path:
     """Write the result into `folder`, replacing a result that is there. Returns the folder's path.
 
-    Raises InputError if the folder holds anything else or cannot be written.
+    `report` is the HTML of a page to lie beside it. Raises InputError if the folder holds anything else or cannot be
+    written.
     """
     target = check_target(folder)
     with replacing(target) as fresh:
         _write(fit, fresh)
+        if report is not None:
+            (fresh / REPORT).write_text(report, "utf-8")
     return target
 
 
@@ -89,7 +101,7 @@ def _obstacle(target: Path) -> str | None:
         if not there:
             return None
         try:
-            ours = {MANIFEST, *read_manifest(target)["files"]}
+            ours = {MANIFEST, REPORT, *read_manifest(target)["files"]}
         except ResultFormatError as error:
             went = MANIFEST in there and isinstance(error.__cause__, FileNotFoundError)
             if went and not (target / MANIFEST).is_symlink():
@@ -98,7 +110,8 @@ def _obstacle(target: Path) -> str | None:
                 f"it exists, and what is in it must not be overwritten ({error}) "
                 "Choose a new folder; nothing was changed."
             )
-        if others := sorted(there - ours):
+        half_written = {name for name in there if name.startswith(f".{REPORT}.")}
+        if others := sorted(there - ours - half_written):
             return (
                 f"beside a result it also holds {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}, "
                 "which consilience did not write. Move that away or choose another folder; nothing was changed."

@@ -75,12 +75,11 @@ def against_majority(fit: Fit) -> pa.Table:
     The surest first. Objects where the decision is among the most claimed values do not count as different,
     nor do those whose truth was given.
     """
-    claims = fit.claims
-    votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates).astype(np.float64)
-    most, _ = decide(votes, claims.first_candidate, fit.seed)
-    differs = np.flatnonzero(is_found(fit) & (votes[fit.decision] < votes[most]))
-    differs = differs[np.argsort(-fit.truth[fit.decision[differs]], kind="stable")]
-    decided, most = fit.decision[differs], most[differs]
+    claims, (differs, most) = fit.claims, overruled(fit)
+    votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
+    order = np.argsort(-fit.truth[fit.decision[differs]], kind="stable")
+    differs, most = differs[order], most[order]
+    decided = fit.decision[differs]
     return pa.table(
         {
             "object": ids(claims.objects).take(pa.array(differs)),
@@ -91,6 +90,15 @@ def against_majority(fit: Fit) -> pa.Table:
             "n_majority": votes[most].astype(np.int64),
         }
     )
+
+
+def overruled(fit: Fit) -> tuple[Int, Int]:
+    """Objects found whose decision fewer sources claim than another value, and the most claimed candidate of each."""
+    claims = fit.claims
+    votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates).astype(np.float64)
+    most, _ = decide(votes, claims.first_candidate, fit.seed)
+    differs = np.flatnonzero(is_found(fit) & (votes[fit.decision] < votes[most]))
+    return differs, most[differs]
 
 
 def is_found(fit: Fit) -> NDArray[np.bool_]:

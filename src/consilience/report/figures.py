@@ -1,0 +1,268 @@
+"""The charts of a summary. They have no background and take the colour of the text, so they suit light and dark pages.
+
+Every one has a table beside it or below it that says the same; names in them are short and harmless text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import cos, pi, sin, sqrt
+from typing import Any
+
+from consilience.report.charts import altair, svg
+from consilience.report.formats import shown
+from consilience.report.summary import Bin, Calibration, Course, Groups, HeatMap, Rival, Sources
+
+NARROW, WIDE = 260, 380
+"""Of the area that is drawn on, with names at its side and without. With all labels a chart is about 440 wide: nearly
+the width of a phone, and not much less than a column elsewhere."""
+LABEL = 24
+"""Characters of a name."""
+LISTED = 24
+"""Room to the left of a list of names: their width is that of another font where a page is read."""
+NAMED = 24
+"""Sources along a side of the heat map up to which all are named."""
+DOTS = 60
+"""Sources of a group that are drawn; a larger group is as full of them as this."""
+BLUE, ORANGE, RED = "#2f8fa8", "#d9822b", "#cf4a4f"
+KINDS = {"reliable": BLUE, "careless": ORANGE, "malicious": RED}
+Rows = Sequence[Mapping[str, Any]]
+THEME: dict[str, Any] = {
+    "background": "transparent",
+    "font": "Helvetica, Arial, Liberation Sans, sans-serif",
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "currentColor", "titleColor": "currentColor", "domainColor": "currentColor",
+        "tickColor": "currentColor", "gridColor": "currentColor", "gridOpacity": 0.14, "domainOpacity": 0.4,
+        "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+        "titlePadding": 8, "labelFlush": False,
+    },
+    "legend": {
+        "labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 12, "orient": "top",
+        "title": None, "offset": 4, "symbolStrokeWidth": 0, "columnPadding": 30,
+    },
+    "text": {"color": "currentColor", "fontSize": 12},
+    "rule": {"color": "currentColor"},
+}  # fmt: skip
+
+
+def reliability(sources: Sources) -> str:
+    """A dot for each source at its reliability, with its interval, by falling reliability."""
+    alt, rows = altair(), []
+    for i, source in enumerate((*sources.best, *sources.worst)):
+        if i == len(sources.best):
+            rows.append({"at": i, "name": "⋮"})
+        if source.reliability is not None:
+            at = i + (i >= len(sources.best))
+            rows.append(
+                {"at": at, "name": _label(source.source, LABEL), "reliability": source.reliability,
+                 "low": source.low, "high": source.high}
+            )  # fmt: skip
+    base = _chart("rows").encode(y=_place())
+    x = alt.X("reliability:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", title="reliability"))
+    spans = base.mark_rule(strokeWidth=2.5, opacity=0.35).encode(x="low:Q", x2="high:Q")
+    dots = base.mark_point(filled=True, size=42, color=BLUE, opacity=1).encode(x=x)
+    layers = [spans, dots] if any(row.get("low") is not None for row in rows) else [dots]
+    return _drawn(_listed(*layers), height=19 * len(rows), left=LISTED, rows=rows)
+
+
+def worth(bins: Sequence[Bin]) -> str:
+    """Objects by how many sources they have, and by how many independent ones these are worth."""
+    alt = altair()
+    named = [(f"{b.low}–{b.high}" if b.high > b.low else f"{b.low}", b) for b in bins]
+    kinds = ("sources that claim", "independent sources")
+    rows = [
+        {"sources": name, "objects": n, "of": kind}
+        for name, b in named for kind, n in zip(kinds, (b.n_claimed, b.n_worth), strict=True)
+    ]  # fmt: skip
+    x = alt.X(
+        "sources:N",
+        sort=[name for name, _ in named],
+        axis=alt.Axis(labelAngle=0, title="sources of an object"),
+    )
+    chart = _chart("rows").mark_bar().encode(
+        x=x,
+        xOffset=alt.XOffset("of:N", sort=list(kinds)),
+        y=alt.Y("objects:Q", axis=alt.Axis(title="objects", format="~s", tickCount=4)),
+        color=alt.Color("of:N", scale=alt.Scale(domain=list(kinds), range=["#8b95a1", BLUE])),
+    )  # fmt: skip
+    return _drawn(chart, height=150, width=WIDE, rows=rows)
+
+
+def heat_map(heat: HeatMap) -> str:
+    """Pairs of sources: group below the diagonal, shared mistakes above it, a line around every group."""
+    alt, n = altair(), len(heat.sources)
+    named = n <= NAMED
+    side = NARROW if named else WIDE
+    cells = [{**_square(column, row), "share": share} for row, column, share in heat.cells]
+    blocks = [
+        {**_square(first, first, size), "group": f"{group}", "middle": first + size / 2}
+        for group in dict.fromkeys(heat.groups)
+        if (size := heat.groups.count(group)) > 1
+        for first in [heat.groups.index(group)]
+    ]
+    rows = [
+        {"middle": i + 0.5, "name": _label(source, LABEL - 6)}
+        for i, source in enumerate(heat.sources)
+        if named
+    ]
+    right, down = alt.Scale(domain=[0, n], nice=False), alt.Scale(domain=[n, 0], nice=False)
+    edges = {
+        "x": alt.X("left:Q", scale=right, axis=None), "x2": "right:Q",
+        "y": alt.Y("top:Q", scale=down, axis=None), "y2": "bottom:Q",
+    }  # fmt: skip
+    middle = alt.Y("middle:Q", scale=down)
+    faint = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.04, 1]), legend=None)
+    layers = [
+        _chart("cells").mark_rect(color=BLUE).encode(**edges, opacity=faint),
+        _chart("all").mark_rect(fill=None, stroke="currentColor", strokeOpacity=0.4).encode(**edges),
+        _chart("blocks").mark_rect(fill=None, stroke="currentColor", strokeWidth=1.2).encode(**edges),
+        _chart("blocks")
+        .mark_text(align="left", baseline="middle", dx=4, fontWeight="bold")
+        .encode(x=alt.X("right:Q", scale=right), y=middle, text="group:N"),
+        _chart("rows")
+        .mark_text(align="right", baseline="middle", fontSize=10, dx=-5)
+        .encode(x=alt.value(0), y=middle, text="name:N"),
+    ]
+    data = {"cells": cells, "all": [_square(0, 0, n)], "blocks": blocks, "rows": rows}
+    return _drawn(alt.layer(*layers), width=side, height=side, left=LISTED if named else 4, **data)
+
+
+def _label(name: Any, width: int) -> str:
+    """A name with its control characters made visible, and no longer for that."""
+    return shown(shown(name, width), width)
+
+
+def _square(left: int, top: int, size: int = 1) -> dict[str, Any]:
+    return {"left": left, "top": top, "right": left + size, "bottom": top + size}
+
+
+def circles(groups: Groups) -> str:
+    """Groups along the axis of reliability: a circle as large as the group, in it a dot for each source."""
+    alt, width = altair(), WIDE
+    placed = _packed([(group.reliability * width, _radius(group.n_sources)) for group in groups.largest])
+    height = max(abs(y) + r for _, y, r in placed) + 8
+    rings, dots = [], []
+    for group, (x, y, r) in zip(groups.largest, placed, strict=True):
+        name = f"{group.group}" if group.n_sources > 1 and r > 9 else ""
+        rings.append(
+            {"reliability": group.reliability, "y": y, "size": pi * r * r, "kind": group.kind, "name": name}
+        )
+        for dx, dy in _sunflower(min(group.n_sources, DOTS), r):
+            dots.append({"reliability": (x + dx) / width, "y": y + dy, "kind": group.kind})
+    scale = alt.Scale(domain=[0, 1], nice=False)
+    x_axis = alt.X("reliability:Q", scale=scale, axis=alt.Axis(format="%", title="reliability", grid=False))
+    y_axis = alt.Y("y:Q", scale=alt.Scale(domain=[-height, height], nice=False), axis=None)
+    kinds = [kind for kind in KINDS if any(group.kind == kind for group in groups.largest)]
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[KINDS[kind] for kind in kinds]))
+    circle = _chart("rings").encode(x=x_axis, y=y_axis)
+    layers = alt.layer(
+        circle.mark_point(filled=True, opacity=0.22, shape="circle").encode(
+            color=colour, size=alt.Size("size:Q", scale=None, legend=None)
+        ),
+        _chart("dots").mark_point(filled=True, size=11, opacity=1).encode(x=x_axis, y=y_axis, color=colour),
+        circle.mark_text(fontWeight="bold").encode(text="name:N"),
+    )
+    return _drawn(layers, width=width, height=2 * height, rings=rings, dots=dots)
+
+
+def bound(course: Course) -> str:
+    """The bound by sweep."""
+    alt = altair()
+    rows = [{"sweep": sweep, "bound": value} for sweep, value in course.trace]
+    chart = _chart("rows").mark_line(color=BLUE, strokeWidth=2, point=alt.OverlayMarkDef(size=14, color=BLUE))
+    return _drawn(
+        chart.encode(
+            x=alt.X("sweep:Q", axis=alt.Axis(title="sweep that raised it", tickMinStep=1, grid=False)),
+            y=alt.Y("bound:Q", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
+        ),
+        height=160,
+        width=WIDE,
+        rows=rows,
+    )
+
+
+def rivals(ran: Sequence[Rival], model: str) -> str:
+    """Accuracies with intervals; this model in colour."""
+    alt = altair()
+    rows = [
+        {"at": i, "name": rival.model, "accuracy": rival.accuracy, "low": rival.low, "high": rival.high,
+         "of": rival.model == model}
+        for i, rival in enumerate(each for each in ran if each.accuracy is not None)
+    ]  # fmt: skip
+    base = _chart("rows").encode(y=_place())
+    colour = alt.Color("of:N", scale=alt.Scale(domain=[True, False], range=[ORANGE, BLUE]), legend=None)
+    x = alt.X(
+        "accuracy:Q", scale=alt.Scale(zero=False), axis=alt.Axis(format="%", title="accuracy", tickCount=5)
+    )
+    spans = base.mark_rule(strokeWidth=2.5, opacity=0.35).encode(x=alt.X("low:Q"), x2="high:Q")
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=x, color=colour)
+    return _drawn(_listed(spans, dots), height=19 * len(rows), left=LISTED, rows=rows)
+
+
+def calibration(bins: Sequence[Calibration]) -> str:
+    """The share that is right against the probability; honest probabilities lie on the line."""
+    alt = altair()
+    rows = [{"probability": b.probability, "right": b.right, "n": b.n} for b in bins]
+    low = min(0.5, *(min(row["probability"], row["right"]) for row in rows))
+    scale = alt.Scale(domain=[low, 1.0], nice=False)
+    x = alt.X("probability:Q", scale=scale, axis=alt.Axis(format="%", title="probability given"))
+    y = alt.Y("right:Q", scale=scale, axis=alt.Axis(format="%", title="share that is right"))
+    ends = [{"probability": low, "right": low}, {"probability": 1.0, "right": 1.0}]
+    line = _chart("ends").mark_line(color="currentColor", opacity=0.5, strokeDash=[4, 4]).encode(x=x, y=y)
+    size = alt.Size("n:Q", legend=None, scale=alt.Scale(range=[30, 160], zero=True))
+    dots = _chart("rows").mark_point(filled=True, color=BLUE, opacity=0.85).encode(x=x, y=y, size=size)
+    return _drawn(alt.layer(line, dots), width=WIDE, height=0.7 * WIDE, rows=rows, ends=ends)
+
+
+def _chart(data: str) -> Any:
+    """A chart of rows that `_drawn` is given under this name: Altair would look at every one of them, several times."""
+    alt = altair()
+    return alt.Chart(alt.NamedData(name=data))
+
+
+def _drawn(chart: Any, *, height: float, width: float = NARROW, left: float = 4, **rows: Rows) -> str:
+    padding = {"left": left, "top": 4, "right": 14, "bottom": 4}
+    return svg(chart.properties(width=width, height=height, padding=padding), THEME, rows)
+
+
+def _listed(*layers: Any) -> Any:
+    """Layers over the rows' places `at`, one below the other, with their names at the left.
+
+    Names are data that is drawn, never the scale or an expression: two may look the same, and some are hostile.
+    """
+    alt = altair()
+    names = _chart("rows").mark_text(align="right", baseline="middle", dx=-6)
+    return alt.layer(names.encode(x=alt.value(0), y=_place(), text="name:N"), *layers)
+
+
+def _place() -> Any:
+    alt = altair()
+    return alt.Y("at:O", axis=None)
+
+
+def _radius(n_sources: int) -> float:
+    return 5.0 if n_sources == 1 else min(5.5 * sqrt(n_sources) + 4.0, 70.0)
+
+
+def _packed(wanted: Sequence[tuple[float, float]]) -> list[tuple[float, float, float]]:
+    """Circles (x, radius) moved up or down, no farther than needed, until none overlaps one before it: x, y, radius."""
+    placed: list[tuple[float, float, float]] = []
+    for x, r in wanted:
+        near = [
+            (y0, sqrt((r + r0 + 1) ** 2 - (x - x0) ** 2)) for x0, y0, r0 in placed if abs(x - x0) < r + r0 + 1
+        ]
+        tries = [0.0, *(y0 + side * reach for y0, reach in near for side in (-1, 1))]
+        free = [y for y in tries if all(abs(y - y0) >= reach - 1e-6 for y0, reach in near)]
+        placed.append((x, min(free, key=lambda y: (abs(y), y)), r))
+    return placed
+
+
+def _sunflower(n: int, radius: float) -> list[tuple[float, float]]:
+    """n points evenly in a circle, as the seeds of a sunflower lie, around room for a number in the middle."""
+    if n == 1:
+        return [(0.0, 0.0)]
+    turn, hole, reach = pi * (3 - sqrt(5)), min(8.0, radius / 2), radius - 3.5
+    polar = [(sqrt(hole**2 + (reach**2 - hole**2) * (i + 0.5) / n), i * turn) for i in range(n)]
+    return [(r * cos(angle), r * sin(angle)) for r, angle in polar]
