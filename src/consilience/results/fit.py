@@ -1,4 +1,7 @@
-"""Fit: what a model found, frozen. Tables are made on demand, in the kind of frame that came in."""
+"""Fit: what a model found, frozen. Tables are made on demand, in the kind of frame that came in.
+
+What makes them is imported then: a fit itself needs NumPy and SciPy alone, as a machine with a GPU may have them.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,23 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Float, Int
 from consilience.kernels.state import Beliefs, Globals, Prior
-from consilience.results import dependence, tables
+from consilience.results import dependence
 from consilience.results.dependence import EffectiveSources
-from consilience.results.explain import Explanation, explain
-from consilience.results.groups import Numbering, groups_table
+from consilience.results.groups import Numbering
 from consilience.results.independence import IndependenceTest, independence_test
-from consilience.results.score import Score, score
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from consilience.results.explain import Explanation
+    from consilience.results.score import Score
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +75,9 @@ class Fit:
         `runner_up` is the next most probable value, `margin` how far it is behind; null and the whole
         probability where there is no other candidate.
         """
-        return self._frame(tables.truths_table(self))
+        from consilience.results.tables import truths_table
+
+        return self._frame(truths_table(self))
 
     @property
     def sources(self) -> Any:
@@ -78,7 +86,9 @@ class Fit:
 
         `low` and `high` are a 90 % interval, `group` the group it most probably belongs to.
         """
-        return self._frame(tables.sources_table(self))
+        from consilience.results.tables import sources_table
+
+        return self._frame(sources_table(self))
 
     @property
     def groups(self) -> Any:
@@ -87,6 +97,8 @@ class Fit:
 
         `kind` is reliable, careless or malicious; `weight` the share of sources that a group like this draws.
         """
+        from consilience.results.groups import groups_table
+
         return self._frame(groups_table(self.groups_found, self.prior))
 
     @property
@@ -110,20 +122,28 @@ class Fit:
 
     def dependence(self, min_probability: float = 0.5) -> Any:
         """A frame of pairs of sources that probably share a group: source_a, source_b, probability."""
+        import pyarrow as pa
+
+        from consilience.results.tables import ids
+
         a: Int = np.zeros(0, np.int64)
         b, probability = a, np.zeros(0)
         if self.groups_found is not None:
             a, b, probability = dependence.dependent_pairs(self.groups_found, min_probability)
-        sources = tables.ids(self.claims.sources)
+        sources = ids(self.claims.sources)
         pair = {"source_a": sources.take(pa.array(a)), "source_b": sources.take(pa.array(b))}
         return self._frame(pa.table({**pair, "probability": probability}))
 
     def explain(self, object_id: Any) -> Explanation:
         """Why this object's truth was decided so: whose claims, which groups, how much each weighed."""
+        from consilience.results.explain import explain
+
         return explain(self, object_id)
 
     def score(self, truth: Any) -> Score:
         """Accuracy, log loss and calibration against gold truths: whatever `read_truths` understands."""
+        from consilience.results.score import score
+
         return score(self, truth)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -152,6 +172,8 @@ class Fit:
 
     def summary(self) -> str:
         """The fit in a few lines of text."""
+        from consilience.results.tables import against_majority
+
         claims = self.claims
         lines = [
             f"{self.model}: {claims.n_claims:,} claims by {claims.n_sources:,} sources "
@@ -161,7 +183,7 @@ class Fit:
             groups = f"{self.n_groups:,} group{'s' if self.n_groups != 1 else ''}"
             worth = f"{self.effective_sources.overall:.3g}"
             lines.append(f"{groups} of sources; together they are worth {worth} independent ones")
-        n_different = len(tables.against_majority(self))
+        n_different = len(against_majority(self))
         lines.append(f"{n_different:,} decisions differ from the majority of claims")
         if self.ties:
             lines.append(f"{self.ties:,} ties, decided by seed {self.seed}")

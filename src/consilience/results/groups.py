@@ -6,28 +6,21 @@ Inside, group l is a row of `Globals`, in whatever order the inference left it; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from scipy.special import betaincinv
 
 from consilience.claims.encoding import Float, Int
 from consilience.kernels.state import Beliefs, Globals, Prior
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 INTERVAL = (0.05, 0.95)
 """The 90 % interval, as quantiles."""
-
-SCHEMA = pa.schema(
-    [
-        ("group", pa.int64()),
-        ("n_sources", pa.int64()),
-        ("reliability", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("kind", pa.string()),
-        ("weight", pa.float64()),
-    ]
-)
+COLUMNS = ("group", "n_sources", "reliability", "low", "high", "kind", "weight")
+"""Of the table of groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +63,13 @@ def groups_table(found: Globals | None, prior: Prior | Beliefs | None) -> pa.Tab
     truth (θ⁰ > η⁰) and "careless" if it lets them be anywhere. `weight` is E λ, the share of sources such a
     group draws.
     """
+    import pyarrow as pa
+
+    whole, real = pa.int64(), pa.float64()
+    types = (whole, whole, real, real, real, pa.string(), real)
+    schema = pa.schema(list(zip(COLUMNS, types, strict=True)))
     if found is None:
-        return SCHEMA.empty_table()
+        return schema.empty_table()
     numbering = Numbering.of(found)
     order = numbering.order
     unreliable, reliable = found.group_reliability[order].T
@@ -87,7 +85,7 @@ def groups_table(found: Globals | None, prior: Prior | Beliefs | None) -> pa.Tab
         np.where(mean >= 0.5, "reliable", "malicious" if avoids_truth else "careless").tolist(),
         expected_weights(found.sticks)[order],
     ]
-    return pa.table([pa.array(column) for column in columns], schema=SCHEMA)
+    return pa.table([pa.array(column) for column in columns], schema=schema)
 
 
 def expected_weights(sticks: Float) -> Float:
