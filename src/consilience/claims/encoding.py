@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +53,14 @@ class Shard:
     def n_candidates(self) -> int:
         """Number of candidates, over all objects of this shard."""
         return int(self.first_candidate[-1])
+
+    @cached_property
+    def most_claims(self) -> Int:
+        """(widest + 1,) the most claims on an object with so many candidates."""
+        sizes = np.diff(self.first_candidate)
+        most = np.zeros(int(sizes.max(initial=0)) + 1, np.int64)
+        np.maximum.at(most, sizes, np.diff(self.first_claim))
+        return most
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ PACKAGE = Path(consilience.__file__).parent
 ROOT = PACKAGE.parents[1]
 CODE = ("src/consilience", "benchmarks")
 """Where the code is that makes records, in a checkout."""
-KINDS = (".py", ".toml")
+KINDS = (".py", ".toml", ".cu")
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import Protocol, TypeVar, cast
 
 from consilience.claims.encoding import Int, Shard
@@ -20,7 +21,11 @@ from consilience.kernels.state import (
 ENGINES = {
     "numpy": "consilience.kernels.numpy_",
     "numba": "consilience.kernels.numba_",
+    "torch": "consilience.kernels.torch_",
 }
+EXTRA = {"torch": "consilience[gpu]"}
+LARGE = 1_000_000
+"""Claims from which on a GPU pays for being looked for, and for what goes to it and back."""
 
 
 G = TypeVar("G", contravariant=True)  # globals
@@ -51,9 +56,11 @@ class Kernel(Protocol):
         ...
 
 
-def choose(engine: str = "auto") -> Kernel:
-    """The kernel of that name; "auto" takes the fastest that can be imported."""
+def choose(engine: str = "auto", n_claims: int = 0) -> Kernel:
+    """The kernel of that name; "auto" takes the fastest that can be imported for so many claims."""
     if engine == "auto":
+        if n_claims >= LARGE and find_spec("torch") and importlib.import_module(ENGINES["torch"]).has_cuda():
+            return choose("torch")
         try:
             return choose("numba")
         except EngineUnavailableError:
@@ -63,6 +70,8 @@ def choose(engine: str = "auto") -> Kernel:
     try:
         return cast(Kernel, importlib.import_module(ENGINES[engine]))
     except ImportError as error:
+        package = EXTRA.get(engine, engine)
         raise EngineUnavailableError(
-            f"Engine {engine!r} cannot be used: {error}. Install it with `pip install {engine}`, or use engine='numpy'."
+            f"Engine {engine!r} cannot be used: {error}. "
+            f"Install it with `pip install '{package}'`, or use engine='numpy'."
         ) from error

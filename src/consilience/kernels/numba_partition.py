@@ -1,14 +1,5 @@
 """The partition inference's local step, compiled. As in `numpy_partition`, but an object costs its claims, not groups ×
-values.
-
-An object is taken apart into *pairs* (a group with claims on it) and *cells* (a value claimed by a pair). Whatever a
-pair does not claim is alike to it, so every sum over the domain is one over its cells and a rest. With
-
-    E_s = B(a^s + n) B(a) / B(a + n) B(a^s)      what claims gain when s is the opinion (a: all θ); 1 off the cells
-    W   = exp(E ln(1 - u)) Σ_s exp(E ln ξ_s) E_s     an unreliable group, its opinion summed out
-
-the pair says exp(E ln u) E_z + W of the truth z, up to a factor that all z share. E comes from tables by the number of
-claims; what pairs say is multiplied, and scaled now and then: no special function is needed but one logarithm.
+values; `weights` says how.
 """
 
 from __future__ import annotations
@@ -17,74 +8,14 @@ from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.compiled import add_term, bare, fixed, inlined
-from consilience.kernels.numpy_partition import expected_log, rising_tables
 from consilience.kernels.state import KINDS, Beliefs, Grouping, GroupingStats, Locals
+from consilience.kernels.weights import LARGE, LEAST, SMALL, counts_of, objects_of, voices_of
 
-LEAST = 1e-150
-"""Weights below this are taken for this: neither they nor what is divided by them leave the range of numbers."""
-SMALL, LARGE = 1e-100, 1e100
-"""Products outside are scaled."""
 FEW = 64
 """Claims up to which insertion sorts fastest."""
-
-
-class Objects(NamedTuple):
-    """A shard, as compiled code takes it."""
-
-    claim_source: Int
-    claim_candidate: Int
-    first_claim: Int
-    first_candidate: Int
-    log_truth: Float
-    label: Int
-    log_unclaimed: Float
-
-
-class Voices(NamedTuple):
-    """What groups are like: exp E ln, which sum to less than one.
-
-    group    : (n_sources,)                  the group of each source
-    right    : (n_groups, KINDS)           u
-    wrong    : (n_groups, KINDS)           1 - u
-    habit    : (n_groups, n_labels, KINDS) (1 - u) ξ; without labels 1 - u, of which each of K values has its share
-    habits   : (n_groups, KINDS)           Σ (1 - u) ξ
-    """
-
-    group: Int
-    right: Float
-    wrong: Float
-    habit: Float
-    habits: Float
-
-
-class Counts(NamedTuple):
-    """η, θ and tables by number of claims n.
-
-    swap        : ln E of a value with n claims
-    rest        : 1 / E
-    step        : by what one more claim multiplies E
-    as_false    : ln Γ(θ+n) / Γ(θ)
-    slope_true  : the derivative of ln Γ(η+n) / Γ(η) in η
-    slope_false : likewise for θ
-
-    For a domain of K values ln Γ(A+n) / Γ(A), A = η + (K - 1) θ, and its slope in A lie from first_total[K] on.
-    """
-
-    eta: float
-    theta: float
-    swap: Float
-    rest: Float
-    step: Float
-    as_false: Float
-    slope_true: Float
-    slope_false: Float
-    first_total: Int
-    log_total: Float
-    slope_total: Float
 
 
 class Apart(NamedTuple):
@@ -164,43 +95,6 @@ def partition(
         stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
     )  # fmt: skip
     return Locals(truth), stats
-
-
-def objects_of(shard: Shard) -> Objects:
-    """The shard's arrays."""
-    return Objects(
-        shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate,
-        shard.log_truth, shard.label, shard.log_unclaimed,
-    )  # fmt: skip
-
-
-def voices_of(given: Grouping) -> Voices:
-    """What the groups are like."""
-    reliable, habit = (
-        np.maximum(np.exp(expected_log(part)), LEAST) for part in (given.reliability, given.habit)
-    )
-    wrong = np.ascontiguousarray(reliable[:, :, 0])
-    habit = np.ascontiguousarray(np.maximum(wrong[:, :, None] * habit, LEAST).transpose(0, 2, 1))
-    return Voices(given.group, np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, habit.sum(axis=1))
-
-
-def counts_of(shard: Shard, beliefs: Beliefs) -> Counts:
-    """Tables for as many claims as there are on an object, and one more."""
-    n_claims = np.diff(shard.first_claim)
-    domain_size = np.diff(shard.first_candidate) + (shard.log_unclaimed > -np.inf)
-    as_true, as_false, slope_true, slope_false = rising_tables(beliefs, int(n_claims.max(initial=0)) + 1)
-    most = np.zeros(int(domain_size.max(initial=0)) + 2, np.int64)  # by domain size, one place further
-    np.maximum.at(most, domain_size + 1, n_claims + 1)
-    first_total = np.cumsum(most)
-    sizes = np.repeat(np.arange(len(most) - 1), most[1:])
-    n = np.arange(len(sizes)) - first_total[sizes]
-    total = beliefs.true_count + (sizes - 1) * beliefs.false_count
-    eta, theta, counts = beliefs.true_count, beliefs.false_count, np.arange(len(as_true))
-    swap = as_true - as_false
-    return Counts(
-        eta, theta, swap, np.exp(-swap), (eta + counts) / (theta + counts), as_false, slope_true, slope_false,
-        first_total, gammaln(total + n) - gammaln(total), digamma(total + n) - digamma(total),
-    )  # fmt: skip
 
 
 @bare

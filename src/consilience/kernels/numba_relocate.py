@@ -15,21 +15,9 @@ import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard, offsets
 from consilience.kernels.compiled import bare, compiled, digamma, inlined
-from consilience.kernels.numba_partition import (
-    LARGE,
-    LEAST,
-    SMALL,
-    Apart,
-    Voices,
-    counts_of,
-    domain_of,
-    objects_of,
-    posterior,
-    sort_claims,
-    take_apart,
-    voices_of,
-)
+from consilience.kernels.numba_partition import Apart, domain_of, posterior, sort_claims, take_apart
 from consilience.kernels.state import KINDS, Beliefs, Grouping
+from consilience.kernels.weights import LARGE, LEAST, SMALL, Voices, counts_of, objects_of, voices_of
 
 SETTLING = 3
 """Updates in which a source that may stand alone finds its own reliability."""

@@ -93,14 +93,14 @@ def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tup
     claim_object = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
     for n in order:
         objects = np.unique(claim_object[shard.claim_source == n])
-        near = _objects_of(shard, objects)
+        near = _objects_of(shard, objects) if len(objects) else None
         old, size = int(group[n]), np.bincount(group, minlength=len(reliability))
 
-        def bound(now: Grouping, near: Shard = near) -> float:
-            _, stats = partition(near, now, beliefs)
+        def bound(now: Grouping, near: Shard | None = near) -> float:
+            terms = np.zeros((1, 2), np.int64) if near is None else partition(near, now, beliefs)[1].terms
             occupied = now.size > 0
             return (
-                float(from_two_words(stats.terms)[0])
+                float(from_two_words(terms)[0])
                 - float(np.sum(group_divergence(now, beliefs)[occupied]))
                 + log_partition(now.size, beliefs)
             )
@@ -114,7 +114,7 @@ def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tup
             neutral = Grouping(group, reliability.copy(), habit.copy())
             neutral.reliability[free], neutral.habit[free] = beliefs.reliability, beliefs.habit_prior
             options.append(_alone(near, n, free, neutral, beliefs))
-        for g in np.unique(group[near.claim_source]):
+        for g in np.unique(group[near.claim_source]) if near else [old]:
             if g != old or size[old] > 1:
                 joined = Grouping(group.copy(), reliability.copy(), habit.copy())
                 joined.group[n] = g
@@ -131,10 +131,15 @@ def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tup
     return Grouping(group, reliability, habit), moved, gain
 
 
-def _alone(near: Shard, n: int, group: int, given: Grouping, beliefs: Beliefs, rounds: int = 3) -> Grouping:
+def _alone(
+    near: Shard | None, n: int, group: int, given: Grouping, beliefs: Beliefs, rounds: int = 3
+) -> Grouping:
     """Source n in a group of its own, whose reliability and habit settle in a few rounds; all else stays."""
     now = Grouping(given.group.copy(), given.reliability.copy(), given.habit.copy())
     now.group[n] = group
+    if near is None:
+        now.reliability[group], now.habit[group] = beliefs.reliability, beliefs.habit_prior
+        return now
     for _ in range(rounds):
         _, stats = partition(near, now, beliefs)
         settled = update_groups(stats, now, beliefs)

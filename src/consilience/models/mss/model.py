@@ -126,8 +126,10 @@ class MSS:
         engine, runner : how and where it is computed; they never change the answer
         """
         seed = whole_number("seed", seed, 0)
-        kernel, where = choose_kernel(engine), choose_runner(runner)
-        claims, log_truth, is_known = truth_prior(as_claims(claims), known)
+        choose_kernel(engine)
+        where, claims = choose_runner(runner), as_claims(claims)
+        kernel = choose_kernel(engine, claims.n_claims)
+        claims, log_truth, is_known = truth_prior(claims, known)
         find = self._search if self.inference == "partition" else self._ascents
         started = time.perf_counter()
         found = find(claims, log_truth, is_known, seed, kernel, where, progress)
