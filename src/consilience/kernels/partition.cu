@@ -2,7 +2,8 @@
 // A thread takes an object; sums are of integers, so that any order of threads gives the same bits.
 //
 // Defined when compiled: DEPTH and WIDTH, the most claims and candidates of an object; LABELS; INDEX and VALUE, types that
-// hold a place in the table and one in a domain; THREADS of a block that relocates.
+// hold a place in the table and one in a domain; IN_SHARED, whether shared memory has room for the groups; THREADS of a
+// block that relocates, and SWEEPING, RESIDENT of one that sweeps.
 
 #define KINDS 2
 #define FEW 8  // labels whose shares every thread sums for itself
@@ -13,8 +14,9 @@
 
 typedef unsigned long long Word;
 
-// A voice is a row of what a group is like, by kind: u, 1 - u, the sum of (1 - u) ξ, and (1 - u) ξ of every label.
-#define VOICE ((3 + LABELS) * KINDS)
+// A voice is a row of what a group is like, by kind: u, 1 - u, the sum of (1 - u) ξ, and (1 - u) ξ of every label; then
+// nothing, as rows of an odd length lie best in shared memory.
+#define VOICE ((3 + LABELS) * KINDS + 1)
 #define RIGHT(g, d) given.voice[(long long)(g) * VOICE + (d)]
 #define WRONG(g, d) given.voice[(long long)(g) * VOICE + KINDS + (d)]
 #define HABITS(g, d) given.voice[(long long)(g) * VOICE + 2 * KINDS + (d)]
@@ -208,9 +210,9 @@ __device__ double posterior(long long m, const Objects &objects, const Given &gi
 
 __device__ long long fixed(double x, double per_unit) { return __double2ll_rn(x * per_unit); }
 
-// A sum in 64 bits; in shared memory, which adds 32 at a time, with a carry. `parts` is null where there is no room for it.
+// A sum in 64 bits; IN_SHARED memory, which adds 32 at a time, with a carry.
 __device__ void add(unsigned *parts, int n, Word *sums, int i, long long x) {
-    if (!parts) {
+    if (!IN_SHARED) {
         atomicAdd(sums + i, (Word)x);
         return;
     }
@@ -231,22 +233,28 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
     const int *source, const VALUE *value, const INDEX *first_claim, const INDEX *first_candidate, const double *log_truth,
     const int *label, const double *log_unclaimed, const int *group, const double *voice, const double *counts,
     const int *first_total, const double *totals, const double *share, const double *scalars, int n_objects, int n_groups,
-    int in_shared, double *truth, Word *sums, Word *terms
+    double *truth, Word *sums, Word *terms
 ) {
     const Objects objects = {source, value, first_claim, first_candidate, log_truth, label, log_unclaimed};
-    const Given given = {group, voice, counts, first_total, totals, share, scalars[0], scalars[1]};
     const int row = 3 * KINDS + LABELS * KINDS, n_sums = n_groups * row + LABELS * KINDS;
-    extern __shared__ unsigned shared[];
-    unsigned *parts = in_shared ? shared : nullptr;
-    if (parts) {
-        for (int i = threadIdx.x; i < 2 * n_sums; i += blockDim.x) parts[i] = 0;
-        __syncthreads();
-    }
+#if IN_SHARED
+    extern __shared__ unsigned parts[];
+    double *near_voice = (double *)(parts + 2 * n_sums);
+    for (int i = threadIdx.x; i < 2 * n_sums; i += blockDim.x) parts[i] = 0;
+    for (int i = threadIdx.x; i < n_groups * VOICE; i += blockDim.x) near_voice[i] = voice[i];
+    __syncthreads();
+    const Given given = {group, near_voice, counts, first_total, totals, share, scalars[0], scalars[1]};
+#else
+    unsigned *const parts = nullptr;
+    const Given given = {group, voice, counts, first_total, totals, share, scalars[0], scalars[1]};
+#endif
     const double per_unit = 1073741824.0;
     long long term[5][2] = {}, shares[FEW * KINDS] = {};
     Apart apart;
     Pair pair;
-    for (long long m = blockIdx.x * (long long)blockDim.x + threadIdx.x; m < n_objects; m += (long long)gridDim.x * blockDim.x) {
+    // One object a thread: with a loop over several, threads of a warp drift apart, and take three times as long.
+    const long long m = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (m < n_objects) {
         sort_claims(m, -1, objects, given, apart);
         double evidence = posterior(m, objects, given, apart, pair);
         double of_kind[KINDS], claimed = 0.0;
@@ -274,12 +282,17 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
             const int g = pair.group, base = g * apart.size, at = given.first_total[apart.domain] + j - pair.first;
             evidence -= given.totals[2 * at];
             slope_all += given.totals[2 * at + 1];
-            double reliable[KINDS] = {}, elsewhere[KINDS], per_habit[KINDS];
+            double reliable[KINDS] = {}, elsewhere[KINDS], per_habit[KINDS], right_here[KINDS];
+            int n_cells = 0;
             for (int d = 0; d < KINDS; d++) elsewhere[d] = of_kind[d];
-            CELLS(c, votes) for (int d = 0; d < KINDS; d++) {
-                const double here = get(apart, apart.key[c] - base, d), weight = E(votes);
-                elsewhere[d] -= here;
-                reliable[d] += here * weight / says(given, pair, weight, d);
+            CELLS(c, votes) {
+                n_cells++;
+                for (int d = 0; d < KINDS; d++) {
+                    const double here = get(apart, apart.key[c] - base, d), weight = E(votes);
+                    elsewhere[d] -= here;
+                    right_here[d] = here * weight / says(given, pair, weight, d);
+                    reliable[d] += right_here[d];
+                }
             }
             for (int d = 0; d < KINDS; d++) {
                 reliable[d] = RIGHT(g, d) * (reliable[d] + fmax(elsewhere[d], 0.0) / pair.says_rest[d]);
@@ -296,7 +309,8 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
                 double held = 0.0;
                 for (int d = 0; d < KINDS; d++) {
                     const double own = per_habit[d] * HABIT(g, label, d) * even;
-                    held += RIGHT(g, d) * get(apart, k, d) * weight / says(given, pair, weight, d) + own * weight;
+                    if (n_cells > 1) right_here[d] = get(apart, k, d) * weight / says(given, pair, weight, d);
+                    held += RIGHT(g, d) * right_here[d] + own * weight;
                     if (LABELS > 1)
                         add(parts, n_sums, sums, g * row + 3 * KINDS + d * LABELS + label,
                             fixed(own * (weight - 1.0), per_unit));
@@ -317,13 +331,13 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
         for (int far = 16; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far);
         if (threadIdx.x % 32 == 0) atomicAdd(i < 10 ? terms + i : sums + n_groups * row + i - 10, (Word)sum);
     }
-    if (parts) {
-        __syncthreads();
-        for (int i = threadIdx.x; i < n_sums; i += blockDim.x) {
-            Word sum = parts[i] | (Word)parts[n_sums + i] << 32;
-            if (sum) atomicAdd(sums + i, sum);
-        }
+#if IN_SHARED
+    __syncthreads();
+    for (int i = threadIdx.x; i < n_sums; i += blockDim.x) {
+        Word sum = parts[i] | (Word)parts[n_sums + i] << 32;
+        if (sum) atomicAdd(sums + i, sum);
     }
+#endif
 }
 
 // ---- Relocation: one block, one source after another; its claims and the groups that it may join side by side. ----

@@ -47,7 +47,7 @@ THREADS, OF_RELOCATION = 512, 512
 RESIDENT = 2
 """Blocks that a processor should have room for: some work while others wait for memory."""
 SHARED = 47_000
-"""Bytes of shared memory for the sums of groups; where they need more, they are added up in the device's memory."""
+"""Bytes of shared memory for what groups are like and their sums; where they need more, both are in the device's."""
 SOURCE = Path(__file__).with_name("partition.cu")
 
 
@@ -145,28 +145,32 @@ def _tensor(array: NDArray[Any]) -> torch.Tensor:
 
 
 @cache
-def _compile(function: str, depth: int, width: int, n_labels: int, index: str) -> Any:
+def _compile(function: str, depth: int, width: int, n_labels: int, index: str, in_shared: bool) -> Any:
     """A kernel for objects of at most so many claims and candidates."""
     constants = {
         "DEPTH": depth, "WIDTH": width, "LABELS": n_labels, "INDEX": index, "VALUE": "unsigned char",
         "THREADS": OF_RELOCATION, "SWEEPING": THREADS, "RESIDENT": RESIDENT,
+        "IN_SHARED": int(in_shared),
     }  # fmt: skip
     head = "".join(f"#define {key} {value}\n" for key, value in constants.items())
     return torch.cuda._compile_kernel(head + SOURCE.read_text(encoding="utf-8"), function)
 
 
-def _kernel(function: str, shard: Shard, on_device: Resident, n_labels: int) -> Any:
+def _kernel(
+    function: str, shard: Shard, on_device: Resident, n_labels: int, *, in_shared: bool = False
+) -> Any:
     depth, width = int(shard.most_claims.max(initial=1)), max(len(shard.most_claims) - 1, 1)
     index = "int" if on_device.first_claim.dtype == torch.int32 else "long long"
     # Few sizes, so that few kernels are compiled.
     depth, width = (next(size for size in (4, 8, 16, 32, DEEPEST) if size >= n) for n in (depth, width))
-    return _compile(function, depth, width, n_labels, index)
+    return _compile(function, depth, width, n_labels, index, in_shared)
 
 
 def _voice(voices: Voices) -> Float:
-    """(n_groups, 3 + n_labels, KINDS) what groups are like, in one array."""
+    """(n_groups, (3 + n_labels) KINDS + 1) what groups are like, in one array."""
     parts = (voices.right[:, None], voices.wrong[:, None], voices.habits[:, None], voices.habit)
-    return np.concatenate(parts, axis=1)
+    rows = np.concatenate(parts, axis=1).reshape(len(voices.right), -1)
+    return np.pad(rows, ((0, 0), (0, 1)))
 
 
 def _tables(counts: Counts) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -186,17 +190,19 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     truth = torch.empty(shard.n_candidates, dtype=torch.float64, device=device())
     sums = torch.zeros(n * width + KINDS * n_labels, dtype=torch.int64, device=device())
     terms = torch.zeros((5, 2), dtype=torch.int64, device=device())
-    shared = 8 * len(sums) if 8 * len(sums) <= SHARED else 0
-    blocks = min(-(-shard.n_objects // THREADS), 32 * _processors())
-    _kernel("partition", shard, on_device, n_labels)(
+    voice = _voice(voices_of(of_occupied))
+    shared = 8 * len(sums) + voice.nbytes
+    in_shared = shared <= SHARED
+    blocks = -(-shard.n_objects // THREADS)
+    _kernel("partition", shard, on_device, n_labels, in_shared=in_shared)(
         (blocks, 1, 1), (THREADS, 1, 1),
         [
-            *on_device, _tensor(group.astype(np.int32)), _tensor(_voice(voices_of(of_occupied))),
+            *on_device, _tensor(group.astype(np.int32)), _tensor(voice),
             *_tables(counts_of(shard, beliefs)), _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count])),
-            shard.n_objects, n, int(shared > 0), truth, sums, terms,
+            shard.n_objects, n, truth, sums, terms,
         ],
-        shared,
+        shared if in_shared else 0,
     )  # fmt: skip
     found, term = sums.cpu().numpy(), terms.cpu().numpy()
     rows = found[: n * width].reshape(n, width)
@@ -212,11 +218,6 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     stats.habit_rest[occupied] = rows[:, 2 * KINDS : 3 * KINDS]
     stats.habit[occupied] = rows[:, 3 * KINDS :].reshape(n, KINDS, n_labels)
     return Locals(cast(Float, OnDevice(truth))), stats
-
-
-@cache
-def _processors() -> int:
-    return int(torch.cuda.get_device_properties(device()).multi_processor_count)
 
 
 def _relocate_cuda(
