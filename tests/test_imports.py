@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = {
     "numpy", "scipy", "numba", "duckdb", "pyarrow", "pandas", "polars", "narwhals", "typer", "rich", "altair",
-    "vl_convert", "jinja2",
+    "vl_convert", "jinja2", "fastapi", "uvicorn",
 }  # fmt: skip
 
 
@@ -24,7 +24,9 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not loaded_after("import consilience") & HEAVY
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["report", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["fit", "--help"], ["report", "--help"], ["serve", "--help"]]
+)
 def test_asking_the_command_line_about_itself_loads_nothing_heavy(arguments: list[str]) -> None:
     code = f"""
 import sys

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience.errors import UnknownNameError
+from consilience.kernels.numpy_ import structured
+from consilience.kernels.numpy_partition import partition
+from consilience.kernels.state import Beliefs, Partition, Prior
+from consilience.results.evidence import shard_of
 from consilience.results.explain import find_object
+from consilience.results.fit import Fit
+from consilience.results.groups import Numbering
 from consilience.results.tables import ids
 from consilience.results.wording import plain
 from tests.results.made_fits import capitals_fit, claims_of, fit_of, partition_fit, random_fit
@@ -217,3 +223,53 @@ def test_a_long_list_is_cut_and_counted() -> None:
 )
 def test_hostile_text_cannot_move_the_cursor(value: object, shown: str) -> None:
     assert plain(value) == shown
+
+
+@pytest.mark.parametrize(
+    "fit", [random_fit(0), partition_fit(), partition_fit("claimed")], ids=["structured", "common", "claimed"]
+)
+def test_what_would_be_decided_without_a_group(fit: Fit) -> None:
+    """The object's truth from a table in which the group's members have said nothing about it."""
+    claims, found = fit.claims, fit.groups_found
+    assert found is not None
+    number = Numbering.of(found).of_source[claims.claim_source]
+    n_changed = 0
+    for m, name in enumerate(ids(claims.objects)[:20]):
+        why = fit.explain(name.as_py())
+        for voice in why.voices:
+            if voice.group is None:
+                assert voice.otherwise is None
+                continue
+            kept = ~((claims.claim_object() == m) & (number == voice.group))
+            of_object = np.bincount(claims.claim_object()[kept], minlength=claims.n_objects)
+            if not of_object[m]:
+                assert voice.otherwise is None
+                continue
+            silenced = replace(
+                claims,
+                claim_source=claims.claim_source[kept],
+                claim_candidate=claims.claim_candidate[kept],
+                first_claim=np.append(0, np.cumsum(of_object)),
+            )
+            shard = shard_of(replace(fit, claims=silenced), m, m + 1)
+            if isinstance(found, Partition):
+                assert isinstance(fit.prior, Beliefs)
+                truth = partition(shard, found.grouping(), fit.prior)[0].truth
+            else:
+                assert isinstance(fit.prior, Prior)
+                truth = structured(shard, found, fit.prior)[0].truth
+            value = claims.values[claims.candidate_value[claims.first_candidate[m] + int(np.argmax(truth))]]
+            best = np.sort(truth)[::-1]
+            if len(best) > 1 and best[0] - best[1] > 1e-6:
+                assert voice.otherwise == value.as_py()
+            n_changed += voice.otherwise != why.decision
+    assert n_changed or isinstance(found, Partition)
+
+
+def test_nothing_hinges_on_a_group_where_the_truth_was_given() -> None:
+    fit = partition_fit(known=True)
+    assert fit.known is not None
+    for m in np.flatnonzero(fit.known):
+        assert all(
+            voice.otherwise is None for voice in fit.explain(fit.claims.objects[int(m)].as_py()).voices
+        )  # type: ignore[attr-defined]

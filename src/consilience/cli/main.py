@@ -17,9 +17,10 @@ from consilience.cli.models import models
 from consilience.cli.output import guarded
 from consilience.cli.report import report
 from consilience.cli.reproduce import reproduce
+from consilience.cli.serve import serve
 from consilience.cli.simulate import simulate
 
-VERBS = (demo, fit, compare, explain, report, models, simulate, datasets, reproduce, bench)
+VERBS = (demo, fit, compare, explain, report, serve, models, simulate, datasets, reproduce, bench)
 
 app = typer.Typer(
     name="consilience",

@@ -14,7 +14,7 @@ from scipy.special import digamma, expit, gammaln, xlogy
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.numpy_partition import partition, relocate
-from consilience.kernels.state import Globals, Locals, Prior, Stats, to_fixed, to_two_words
+from consilience.kernels.state import Evidence, Globals, Locals, Prior, Stats, to_fixed, to_two_words
 
 name = "numpy"
 __all__ = ["mean_field", "name", "partition", "relocate", "structured"]
@@ -140,29 +140,6 @@ def start_locals(shard: Shard, given: Globals) -> tuple[Float, Float]:
     return truth, np.tile(mean, (shard.n_objects, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What each group says about each object: the numbers behind an explanation.
-
-    A *pair* is a group with claims on an object; its *cells* are the object's candidates.
-
-    pair_object, pair_group : (P,)
-    pair_reliability        : (P,) q(r_lm = 1)
-    first_cell              : (P + 1,) cells of pair p are first_cell[p] : first_cell[p + 1]
-    cell_candidate          : (cells,)
-    cell_count              : (cells,) n_lmk
-    cell_nats               : (cells,) S_lm(z), what the group adds to the candidate's log probability
-    """
-
-    pair_object: Int
-    pair_group: Int
-    pair_reliability: Float
-    first_cell: Int
-    cell_candidate: Int
-    cell_count: Float
-    cell_nats: Float
-
-
 def evidence(shard: Shard, given: Globals, prior: Prior) -> Evidence:
     """The structured local step taken apart, group by group."""
     pairs = _Pairs.of(shard, given)
@@ -180,6 +157,7 @@ def evidence(shard: Shard, given: Globals, prior: Prior) -> Evidence:
         cell_candidate=pairs.cell_candidate,
         cell_count=pairs.count,
         cell_nats=nats,
+        cell_reliability=np.exp(weighted[:, 1] - nats),
     )
 
 

@@ -20,6 +20,7 @@ from scipy.special import digamma, gammaln, logsumexp
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.state import (
     Beliefs,
+    Evidence,
     Grouping,
     GroupingStats,
     Locals,
@@ -189,16 +190,28 @@ def rising_tables(beliefs: Beliefs, most: int) -> tuple[Float, Float, Float, Flo
     return log_true, log_false, slope_true, slope_false
 
 
-def contributions(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Int, Float, Float]:
-    """Of one object: its groups (P,), how probably each is reliable on it (P,), and what it says (P, K): S_lm(d, z) in
-    nats, averaged over what kind of object this is."""
+def evidence(shard: Shard, given: Grouping, beliefs: Beliefs) -> Evidence:
+    """The local step taken apart, group by group; the value that nobody claims has no cell of its own."""
     cells = _Cells.of(shard, given, beliefs)
     joint, unclaimed, _ = cells.posterior(shard, beliefs)
-    kind = joint.sum(axis=1) + unclaimed[:, 0]
-    right = np.exp(cells.log_right + cells.opinion - cells.nats) * cells.spread(joint, unclaimed)
-    reliable = np.add.reduceat(right.sum(axis=0), cells.first_cell)
-    nats = (kind @ cells.nats).reshape(len(cells.group), -1)[:, : shard.n_candidates]
-    return cells.group, reliable, nats
+    of_kind = np.add.reduceat(joint, shard.first_candidate[:-1], axis=1) + unclaimed  # (kinds, M) q(d)
+    right = np.exp(cells.log_right + cells.opinion - cells.nats)  # q(r = 1 | d, z)
+    pair_right = np.add.reduceat((right * cells.spread(joint, unclaimed)).sum(axis=0), cells.first_cell)
+
+    claimed = np.flatnonzero(cells.cell_candidate >= 0)
+    candidate, pair = cells.cell_candidate[claimed], cells.cell_pair[claimed]
+    truth = joint.sum(axis=0)
+    of_truth = joint / np.where(truth > 0, truth, 1.0)  # (kinds, C) q(d | z)
+    return Evidence(
+        pair_object=cells.object,
+        pair_group=cells.group,
+        pair_reliability=pair_right,
+        first_cell=np.append(0, np.cumsum(np.bincount(pair, minlength=len(cells.group)))),
+        cell_candidate=candidate,
+        cell_count=cells.count[claimed],
+        cell_nats=(of_kind[:, cells.object[pair]] * cells.nats[:, claimed]).sum(axis=0),
+        cell_reliability=(of_truth[:, candidate] * right[:, claimed]).sum(axis=0),
+    )
 
 
 def _objects_of(shard: Shard, objects: Int) -> Shard:

@@ -224,3 +224,29 @@ class Stats:
 
     def __add__(self, other: Stats) -> Stats:
         return Stats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What each group says about each object: the numbers behind an explanation.
+
+    A *pair* is a group with claims on an object; its *cells* are the object's candidates.
+
+    pair_object, pair_group : (P,)
+    pair_reliability        : (P,) q(r_lm = 1)
+    first_cell              : (P + 1,) cells of pair p are first_cell[p] : first_cell[p + 1]
+    cell_candidate          : (cells,)
+    cell_count              : (cells,) n_lmk
+    cell_nats               : (cells,) S_lm(z), what the group adds to the candidate's log probability; under partition
+                              inference the mean over the kinds that the object may be of
+    cell_reliability        : (cells,) q(r_lm = 1 | t_m = z)
+    """
+
+    pair_object: Int
+    pair_group: Int
+    pair_reliability: Float
+    first_cell: Int
+    cell_candidate: Int
+    cell_count: Float
+    cell_nats: Float
+    cell_reliability: Float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +13,18 @@ import pyarrow.compute as pc
 
 from consilience.claims.encoding import Claims, Int, Shard
 from consilience.errors import UnknownNameError
-from consilience.kernels.numpy_ import evidence
-from consilience.kernels.numpy_partition import contributions
-from consilience.kernels.state import Beliefs, Globals, Partition, Prior
+from consilience.kernels.state import Beliefs, Globals, Prior
 from consilience.results import wording
+from consilience.results.decide import TIED
+from consilience.results.evidence import evidence_of, shard_of, truth_without
 from consilience.results.groups import Numbering
 from consilience.results.tables import ids, values_of
 
 if TYPE_CHECKING:
     from consilience.results.fit import Fit
+
+ASKED = 40
+"""Voices, the strongest, of which it is worked out what would be decided without them."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,16 @@ class Voice:
                     order of `Explanation.candidates`; under partition inference the mean over the kinds
                     of object that this one may be. Only differences matter. Empty for a source in no
                     group.
+    otherwise     : the value that would be decided had the group's members claimed nothing here, all else
+                    as it is; None where nobody can say: a source in no group, the only voice, a truth that
+                    was given, and beyond the strongest voices
     """
 
     group: int | None
     members: tuple[Member, ...]
     reliability: float | None
     contributions: tuple[float, ...] = ()
+    otherwise: Any = None
 
     @property
     def strength(self) -> float:
@@ -98,30 +105,44 @@ def explain(fit: Fit, object_id: Any) -> Explanation:
     averaged over the kinds that the object may be of. Of a fit by the paper's mean-field, which does not take
     objects apart, they show what the groups found have to say.
     """
+    numbering = None if fit.groups_found is None else Numbering.of(fit.groups_found)
+    return explain_at(fit, find_object(fit.claims, object_id), numbering)
+
+
+def explain_at(fit: Fit, m: int, numbering: Numbering | None) -> Explanation:
+    """The same for the object of this index, with the groups already numbered: work for one object alone."""
     claims = fit.claims
-    m = find_object(claims, object_id)
-    shard = _one_object(fit, m)
-    truth = fit.truth[claims.first_candidate[m] : claims.first_candidate[m + 1]]
-    decision = int(fit.decision[m] - claims.first_candidate[m])
+    shard = shard_of(fit, m, m + 1)
+    first = int(claims.first_candidate[m])
+    truth = np.asarray(fit.truth[first : first + shard.n_candidates])
+    decision = int(fit.decision[m] - first)
     order = np.lexsort((-truth, np.arange(len(truth)) != decision))
-    values = values_of(claims, claims.first_candidate[m] + np.arange(len(truth))).to_pylist()
+    values = values_of(claims, first + np.arange(len(truth))).to_pylist()
     votes = np.bincount(shard.claim_candidate, minlength=len(truth))
 
     sources = ids(claims.sources).take(pa.array(shard.claim_source)).to_pylist()
     reliability = [None if np.isnan(r) else float(r) for r in fit.source_reliability[shard.claim_source, 0]]
     said = [values[z] for z in shard.claim_candidate]
     members = [Member(*member) for member in zip(sources, said, reliability, strict=True)]
-    if fit.groups_found is None or fit.prior is None:
-        voices = [_alone(member) for member in members]
+    known = fit.known is not None and bool(fit.known[m])
+    if fit.groups_found is None or fit.prior is None or numbering is None:
+        voices = _strongest_first([_alone(member) for member in members])
     else:
-        voices = _voices(shard, fit.groups_found, fit.prior, members, order)
+        groups = fit.groups_found, fit.prior, numbering
+        voices = _strongest_first(_voices(shard, *groups, members, order))
+        if not known:
+            voices = _with_otherwise(voices, shard, *groups, values, decision)
     return Explanation(
         object=ids(claims.objects)[m].as_py(),
         decision=values[decision],
         candidates=tuple(Candidate(values[z], float(truth[z]), int(votes[z])) for z in order),
-        voices=tuple(sorted(voices, key=lambda voice: (-voice.strength, -(voice.reliability or 0.0)))),
-        known=fit.known is not None and bool(fit.known[m]),
+        voices=tuple(voices),
+        known=known,
     )
+
+
+def _strongest_first(voices: list[Voice]) -> list[Voice]:
+    return sorted(voices, key=lambda voice: (-voice.strength, -(voice.reliability or 0.0)))
 
 
 def find_object(claims: Claims, object_id: Any) -> int:
@@ -143,46 +164,17 @@ def find_object(claims: Claims, object_id: Any) -> int:
     raise _unknown(str(object_id), written)
 
 
-def _one_object(fit: Fit, m: int) -> Shard:
-    """Object m alone. A candidate of probability zero was ruled out by a known truth, or changes nothing."""
-    claims = fit.claims
-    candidates = slice(int(claims.first_candidate[m]), int(claims.first_candidate[m + 1]))
-    here = slice(int(claims.first_claim[m]), int(claims.first_claim[m + 1]))
-    size = candidates.stop - candidates.start
-    # Where domains are what was claimed, the partition inference lets the truth be a value that nobody claims.
-    room = size + (claims.domain == "claimed")
-    known = fit.known is not None and bool(fit.known[m])
-    return Shard(
-        claim_source=claims.claim_source[here],
-        claim_candidate=claims.claim_candidate[here] - candidates.start,
-        first_claim=np.array([0, here.stop - here.start]),
-        first_candidate=np.array([0, size]),
-        log_truth=np.where(fit.truth[candidates] > 0, -np.log(room), -np.inf),
-        label=claims.candidate_value[candidates].astype(np.int64),
-        log_unclaimed=np.array([-np.log(room) if room > size and not known else -np.inf]),
-    )
-
-
 def _voices(
-    shard: Shard, found: Globals, prior: Prior | Beliefs, members: list[Member], order: Int
+    shard: Shard,
+    found: Globals,
+    prior: Prior | Beliefs,
+    numbering: Numbering,
+    members: list[Member],
+    order: Int,
 ) -> list[Voice]:
     """One voice for each group with a member here, one for all others, one for each source in no group."""
-    numbering = Numbering.of(found)
     best = numbering.best[shard.claim_source]
-    if isinstance(found, Partition) and isinstance(prior, Beliefs):
-        return [
-            Voice(
-                int(numbering.number[group]),
-                tuple(members[i] for i in np.flatnonzero(best == group)),
-                float(reliability),
-                tuple(nats[order].tolist()),
-            )
-            for group, reliability, nats in zip(*contributions(shard, found.grouping(), prior), strict=True)
-        ]
-    assert isinstance(prior, Prior)
-    # The tail of unseen groups has no answers of its own to weigh.
-    weight = np.where(found.group < found.n_groups, found.membership, 0.0)
-    parts = evidence(shard, Globals(found.group, weight, found.group_reliability, found.sticks), prior)
+    parts = evidence_of(shard, found, prior)
     voices, rest = [], np.zeros(len(order))
     for p, group in enumerate(parts.pair_group):
         nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order]
@@ -195,6 +187,31 @@ def _voices(
     if rest.any():
         voices.append(Voice(None, (), None, tuple(rest.tolist())))
     return voices + [_alone(members[i]) for i in np.flatnonzero(best == found.n_groups)]
+
+
+def _with_otherwise(
+    voices: list[Voice],
+    shard: Shard,
+    found: Globals,
+    prior: Prior | Beliefs,
+    numbering: Numbering,
+    values: list[Any],
+    decision: int,
+) -> list[Voice]:
+    """The same voices; the strongest know what would be decided without them."""
+    number = numbering.number[numbering.best[shard.claim_source]]
+    asked = [v for v, voice in enumerate(voices[:ASKED]) if voice.group is not None]
+    asked = [v for v in asked if np.any(number != voices[v].group)]  # without the only voice nothing is left
+    if not asked:
+        return voices
+    silent = np.array([number == voices[v].group for v in asked])
+    truth = truth_without(shard, found, prior, silent)
+    tied = truth[:, decision] >= truth.max(axis=1) - TIED
+    chosen = np.where(tied, decision, np.argmax(truth, axis=1))
+    voices = list(voices)
+    for v, z in zip(asked, chosen, strict=True):
+        voices[v] = replace(voices[v], otherwise=values[z])
+    return voices
 
 
 def _alone(member: Member) -> Voice:

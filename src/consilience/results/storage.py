@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +40,8 @@ from consilience.results.tables import ids, source_order, sources_table, truths_
 T = TypeVar("T")
 
 CLAIMS_AT_A_TIME = 1 << 20
+ROWS_AT_A_TIME = 1 << 14
+"""Rows of a group in the tables that single rows are read of: to read one decodes its group."""
 CLAIM_ARRAYS = ("claim_source", "claim_candidate", "first_claim", "first_candidate", "candidate_value")
 FIT_ARRAYS = ("truth", "decision", "source_reliability")
 
@@ -125,7 +127,8 @@ def load(folder: str | os.PathLike[str]) -> Fit:
     manifest = read_manifest(source)
     check_files(source, manifest)
     try:
-        return _read(source, manifest)
+        with np.load(source / "state.npz", allow_pickle=False) as stored:
+            return read_fit(source, manifest, dict(stored), _column)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise ResultFormatError(
             f"{source}: the manifest does not describe the files beside it ({error!r}). Run the fit again."
@@ -134,10 +137,11 @@ def load(folder: str | os.PathLike[str]) -> Fit:
 
 def _write(fit: Fit, folder: Path) -> None:
     claims = fit.claims
-    pq.write_table(truths_table(fit), folder / "truths.parquet")
+    pq.write_table(truths_table(fit), folder / "truths.parquet", row_group_size=ROWS_AT_A_TIME)
     pq.write_table(sources_table(fit), folder / "sources.parquet")
     pq.write_table(groups_table(fit.groups_found, fit.prior), folder / "groups.parquet")
-    pq.write_table(pa.table({"value": ids(claims.values)}), folder / "values.parquet")
+    values = pa.table({"value": ids(claims.values)})
+    pq.write_table(values, folder / "values.parquet", row_group_size=ROWS_AT_A_TIME)
     _write_claims(claims, folder / "claims.parquet")
     _write_json(folder / "trace.json", {"sweeps": fit.trace, "starts": fit.starts})
     np.savez(folder / "state.npz", allow_pickle=False, **_arrays(fit))
@@ -162,15 +166,19 @@ def _write(fit: Fit, folder: Path) -> None:
     _write_json(folder / MANIFEST, manifest)
 
 
-def _read(folder: Path, manifest: Mapping[str, Any]) -> Fit:
-    with np.load(folder / "state.npz", allow_pickle=False) as stored:
-        arrays = dict(stored)
+def read_fit(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    column: Callable[[Path, str], Any],
+) -> Fit:
+    """The fit of these arrays; `column` reads, or merely opens, the objects' and values' ids."""
     sources = _column(folder / "sources.parquet", "source")
     kept = manifest["claims"]
     claims = Claims(
         sources=sources.take(pa.array(np.argsort(arrays["source_order"]))),
-        objects=_column(folder / "truths.parquet", "object"),
-        values=_column(folder / "values.parquet", "value"),
+        objects=column(folder / "truths.parquet", "object"),
+        values=column(folder / "values.parquet", "value"),
         **{name: arrays[name] for name in CLAIM_ARRAYS},
         domain=kept["domain"],
         columns=tuple(kept["columns"]),

@@ -126,7 +126,7 @@ def values_of(claims: Claims, candidates: Int, null: NDArray[np.bool_] | None = 
 
 
 def ids(vocabulary: Sequence[Any]) -> pa.Array:
-    """A vocabulary as an Arrow array, whatever sequence it came as."""
+    """A vocabulary as an Arrow array, whatever sequence it came as; one on the disk stays there."""
     if isinstance(vocabulary, pa.ChunkedArray):
         return vocabulary.combine_chunks()
-    return vocabulary if isinstance(vocabulary, pa.Array) else pa.array(vocabulary)
+    return vocabulary if hasattr(vocabulary, "take") else pa.array(vocabulary)
