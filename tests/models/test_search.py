@@ -15,6 +15,7 @@ from consilience.models.mss.model import MSS, Found
 from consilience.models.mss.search import LOYAL, as_partition
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.vote import Vote
+from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
 from consilience.runners.inline import Inline
 from tests.searching import adjusted_rand, groups_of, planted_groups, search_of
 
@@ -67,8 +68,8 @@ def test_sources_with_very_few_claims_stay_alone(six_groups):
     size = np.bincount(groups_of(fit))
     is_new = np.array([name.as_py().startswith("new") for name in claims.sources])
     assert np.all(size[groups_of(fit)[is_new]] == 1)
-    b = np.array(fit.learned["reliability"]).sum(axis=0)
-    assert np.all(np.abs(fit.source_reliability[is_new, 0] - b[1] / b.sum()) < 0.25)
+    _, low, high = fit.source_reliability[is_new].T
+    assert np.all((low < 0.7) & (high > 0.7))  # little is known of them
     old = groups_of(fit)[~is_new]
     assert adjusted_rand(planted_groups(data, read_claims(data.claims)), old) >= 0.95
 
@@ -104,7 +105,13 @@ def test_what_a_fit_keeps_gives_its_bound_and_its_truths(six_groups, domain):
     search = search_of(claims)
     story = search._evaluate(fit.groups_found.grouping(), fit.prior)
     assert story.bound == pytest.approx(fit.bound, rel=1e-9)
-    assert np.allclose(story.truth, fit.truth, atol=1e-9)
+    group = story.grouping.group
+    shared = shared_errors(claims, group, story.truth)
+    assert shared == pytest.approx(fit.learned["shared_errors"], abs=1e-9)
+    truth = tempered(
+        story.truth, claims.first_candidate, temperature(voices_by_object(claims, group), shared)
+    )
+    assert np.allclose(truth, fit.truth, atol=1e-9)
     assert np.array_equal(as_partition(story).group, fit.groups_found.group)
     size = fit.groups_found.grouping().size
     assert np.all(np.diff(size) <= 0)

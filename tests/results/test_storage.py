@@ -23,6 +23,7 @@ from consilience.kernels.state import Beliefs, Partition
 from consilience.results import manifest
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
+from consilience.results.manifest import sealed
 from consilience.results.storage import check_target, load, save
 from consilience.results.tables import ids, sources_table, truths_table
 from tests.results.made_fits import capitals_fit, claims_of, fit_of, partition_fit, random_fit
@@ -322,7 +323,7 @@ def test_nothing_there_is_said_plainly(tmp_path: Path) -> None:
 
 def change_manifest(out: Path, **changes: object) -> None:
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))
-    (out / "manifest.json").write_text(json.dumps(manifest | changes), "utf-8")
+    (out / "manifest.json").write_text(json.dumps(sealed(manifest | changes)), "utf-8")
 
 
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:

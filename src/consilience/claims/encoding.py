@@ -21,6 +21,10 @@ LARGEST_INDEX = 2**31 - 1
 """Indices are 32-bit integers: there can be no more sources, objects, values or candidates than this."""
 
 
+RUN = 4_000_000
+"""Claims that are worked on at a time, where all of them at once would take too much memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class Shard:
     """A run of consecutive objects: all that a kernel sees of the claims.
@@ -123,6 +127,15 @@ class Claims:
     def claim_object(self) -> Int:
         """(n_claims,) the object of each claim."""
         return np.repeat(np.arange(self.n_objects), np.diff(self.first_claim))
+
+    def runs(self) -> Iterator[tuple[slice, slice]]:
+        """Runs of consecutive objects, and their claims: what is worked out of so many at a time takes little room."""
+        first = 0
+        while first < self.n_objects:
+            past = int(np.searchsorted(self.first_claim, self.first_claim[first] + RUN, side="right")) - 1
+            past = max(past, first + 1)
+            yield slice(first, past), slice(int(self.first_claim[first]), int(self.first_claim[past]))
+            first = past
 
     def of_objects(self, chosen: NDArray[np.bool_]) -> Claims:
         """The claims on some of the objects; sources and values stay as they are, claimed or not."""

@@ -17,6 +17,7 @@ from consilience.claims.encoding import Claims, offsets, sort_claims
 from consilience.claims.files import SUPPORTED, open_file
 from consilience.claims.frames import is_query, open_frame, open_query, open_rows
 from consilience.claims.id_types import is_usable
+from consilience.claims.lookalikes import lookalikes
 from consilience.claims.tables import Cells, Table
 from consilience.claims.truths import Truths, align_truths, extend_domains
 from consilience.claims.vocabulary import Column, encode
@@ -81,6 +82,7 @@ def read_claims(
     problems += outside_domain(found, sources, objects, values, read.rows, order)
     if problems:
         raise ClaimsError(read.label, problems)
+    vocabularies = {"source": sources.vocabulary, "object": objects.vocabulary, "value": found.values}
     return Claims(
         sources=sources.vocabulary,
         objects=objects.vocabulary,
@@ -93,7 +95,7 @@ def read_claims(
         domain=found.kind,
         columns=(read.names["source"], read.names["object"], read.names["value"]),
         frame=read.frame,
-        notes=(*read.notes, *kept.notes(on_conflict), *found.notes),
+        notes=(*read.notes, *kept.notes(on_conflict), *found.notes, *lookalikes(vocabularies)),
     )
 
 

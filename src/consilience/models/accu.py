@@ -41,6 +41,7 @@ from consilience.errors import SettingsError, UnsuitableTableError
 from consilience.kernels.segments import Segments
 from consilience.models.base import Answer, Rival, Tell, positive, repeat, whole_number
 from consilience.models.order import structural_order
+from consilience.results.cautions import Caution
 from consilience.results.decide import TIED
 
 SMALLEST = 1e-6
@@ -329,7 +330,7 @@ def _solve(
         end.accuracy,
         rounds=rounds,
         converged=converged,
-        warnings=("Decisions swing between two answers; the later one is given.",) if swings else (),
+        warnings=(Caution("Decisions swing between two answers; the later one is given."),) if swings else (),
     )
 
 

@@ -20,6 +20,7 @@ from consilience.claims.encoding import Claims, Float
 from consilience.errors import BoundError, SettingsError, UnsuitableTableError
 from consilience.kernels.choose import choose as choose_kernel
 from consilience.kernels.segments import Labels, Segments
+from consilience.results.cautions import Caution, disconnected
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
@@ -132,7 +133,7 @@ class Answer:
     trace: tuple[Mapping[str, float], ...] = ()
     """Where it climbs something: one record a round, with its `bound`."""
     learned: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
 
 class Rival(ABC):
@@ -172,9 +173,10 @@ class Rival(ABC):
         reliability[:, : 1 if answer.reliability.ndim == 1 else 3] = answer.reliability.reshape(
             claims.n_sources, -1
         )
-        warnings = answer.warnings
+        warnings = [*answer.warnings, *disconnected(claims)]
         if not answer.converged:
-            warnings = (f"Not converged: {answer.rounds:,} rounds were not enough.", *warnings)
+            text = f"Not converged: {answer.rounds:,} rounds were not enough."
+            warnings.insert(0, Caution(text, "not-converged", rounds=answer.rounds))
         return Fit(
             model=self.name,
             settings=settings_of(self),
@@ -190,7 +192,7 @@ class Rival(ABC):
             converged=answer.converged,
             seconds=time.perf_counter() - started,
             trace=answer.trace,
-            warnings=warnings,
+            warnings=tuple(warnings),
             provenance=provenance("numpy", "inline"),
         )
 

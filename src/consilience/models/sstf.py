@@ -29,6 +29,7 @@ import numpy as np
 from consilience.claims.encoding import Float
 from consilience.kernels.segments import Segments
 from consilience.models.base import Answer, Rival, Tell, positive, whole_number
+from consilience.results.cautions import Caution
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,9 @@ class SSTF(Rival):
             rounds=len(trace),
             converged=converged,
             trace=trace,
-            warnings=() if label.any() else ("No truth is known: scores spread from the votes instead.",),
+            warnings=()
+            if label.any()
+            else (Caution("No truth is known: scores spread from the votes instead."),),
         )
 
 

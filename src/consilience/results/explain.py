@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from consilience.claims.encoding import Claims, Int, Shard
 from consilience.errors import UnknownNameError
-from consilience.kernels.state import Beliefs, Globals, Prior
+from consilience.kernels.state import Beliefs, Globals, Partition, Prior
 from consilience.results import wording
 from consilience.results.decide import TIED
 from consilience.results.evidence import evidence_of, shard_of, truth_without
 from consilience.results.groups import Numbering
 from consilience.results.tables import ids, values_of
+from consilience.results.temper import temperature
 
 if TYPE_CHECKING:
     from consilience.results.fit import Fit
@@ -55,8 +56,8 @@ class Voice:
                     neither
     contributions : S_lm(z) in nats: what the voice adds to the log probability of each candidate, in the
                     order of `Explanation.candidates`; under partition inference the mean over the kinds
-                    of object that this one may be. Only differences matter. Empty for a source in no
-                    group.
+                    of object that this one may be, divided by the temperature of the object. Only
+                    differences matter. Empty for a source in no group.
     otherwise     : the value that would be decided had the group's members claimed nothing here, all else
                     as it is; None where nobody can say: a source in no group, the only voice, a truth that
                     was given, and beyond the strongest voices
@@ -102,7 +103,8 @@ def explain(fit: Fit, object_id: Any) -> Explanation:
     """Take the decision on one object apart; for an object that does not exist, name the nearest.
 
     Under structured inference contributions add up to the log probabilities; under partition inference they are
-    averaged over the kinds that the object may be of. Of a fit by the paper's mean-field, which does not take
+    averaged over the kinds that the object may be of, and as far as groups err together they count for less, as the
+    probabilities do. Of a fit by the paper's mean-field, which does not take
     objects apart, they show what the groups found have to say.
     """
     numbering = None if fit.groups_found is None else Numbering.of(fit.groups_found)
@@ -129,7 +131,8 @@ def explain_at(fit: Fit, m: int, numbering: Numbering | None) -> Explanation:
         voices = _strongest_first([_alone(member) for member in members])
     else:
         groups = fit.groups_found, fit.prior, numbering
-        voices = _strongest_first(_voices(shard, *groups, members, order))
+        shared = float(fit.learned.get("shared_errors", 0.0))
+        voices = _strongest_first(_voices(shard, *groups, members, order, shared))
         if not known:
             voices = _with_otherwise(voices, shard, *groups, values, decision)
     return Explanation(
@@ -171,13 +174,17 @@ def _voices(
     numbering: Numbering,
     members: list[Member],
     order: Int,
+    shared: float,
 ) -> list[Voice]:
     """One voice for each group with a member here, one for all others, one for each source in no group."""
     best = numbering.best[shard.claim_source]
     parts = evidence_of(shard, found, prior)
+    heat = (
+        float(temperature(np.array(len(parts.pair_group)), shared)) if isinstance(found, Partition) else 1.0
+    )
     voices, rest = [], np.zeros(len(order))
     for p, group in enumerate(parts.pair_group):
-        nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order]
+        nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order] / heat
         speakers = tuple(members[i] for i in np.flatnonzero(best == group))
         if speakers:
             number, reliability = int(numbering.number[group]), float(parts.pair_reliability[p])

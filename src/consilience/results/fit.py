@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from consilience.claims.encoding import Claims, Float, Int
 from consilience.kernels.state import Beliefs, Globals, Prior
 from consilience.results import dependence
+from consilience.results.cautions import Caution
 from consilience.results.dependence import EffectiveSources
 from consilience.results.groups import Numbering
 from consilience.results.independence import IndependenceTest, independence_test
@@ -65,7 +66,8 @@ class Fit:
     that it decides as the answer does."""
     groups_found: Globals | None = None
     prior: Prior | Beliefs | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
+    """What to know before trusting the answer: texts, each with a `kind` that programs can tell apart."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -84,7 +86,8 @@ class Fit:
         """A frame with a row for each source, the most reliable first: source, reliability, low, high, group,
         n_claims.
 
-        `low` and `high` are a 90 % interval, `group` the group it most probably belongs to.
+        `reliability` is the share of its claims expected to be right (under the paper's inferences, of objects on
+        which its groups are reliable), `low` and `high` a 90 % interval, `group` the group it most probably belongs to.
         """
         from consilience.results.tables import sources_table
 

@@ -14,6 +14,8 @@ from consilience.errors import ResultFormatError
 SCHEMA = 1
 FORMAT = "consilience result"
 MANIFEST = "manifest.json"
+SEAL = "sha256"
+"""The key of the hash of all other keys; a result of before there was one has none."""
 REPORT = "report.html"
 """Made of the others, for people: it may be there or not, and be made anew, so it is not in the manifest."""
 FILES = (
@@ -52,7 +54,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"this is {consilience.__version__}, which reads schema {SCHEMA}. "
             "Upgrade with `pip install -U consilience`."
         )
+    seal = manifest.get(SEAL)
+    if seal is not None and seal != sealed(manifest)[SEAL]:
+        raise ResultFormatError(
+            f"{folder / MANIFEST} was altered (it does not match its own SHA-256). Restore it from a copy or run the "
+            "fit again."
+        )
     return manifest
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with a hash of all else in it, so that what was altered is not taken for what was written."""
+    rest = {key: value for key, value in manifest.items() if key != SEAL}
+    return {**rest, SEAL: _hash(rest)}
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    """The SHA-256 of a manifest, however it is laid out."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -23,8 +23,10 @@ from consilience.claims.encoding import Claims
 from consilience.errors import InputError, ResultFormatError
 from consilience.kernels.state import Beliefs, Globals, Partition, Prior
 from consilience.results.atomic import replacing, try_replacing
+from consilience.results.cautions import Caution
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
+from consilience.results.integrity import check_shapes, check_types
 from consilience.results.manifest import (
     FILES,
     FORMAT,
@@ -34,6 +36,7 @@ from consilience.results.manifest import (
     check_files,
     digest,
     read_manifest,
+    sealed,
 )
 from consilience.results.tables import ids, source_order, sources_table, truths_table
 
@@ -44,6 +47,7 @@ ROWS_AT_A_TIME = 1 << 14
 """Rows of a group in the tables that single rows are read of: to read one decodes its group."""
 CLAIM_ARRAYS = ("claim_source", "claim_candidate", "first_claim", "first_candidate", "candidate_value")
 FIT_ARRAYS = ("truth", "decision", "source_reliability")
+FACTS = ("seed", "ties", "sweeps", "converged", "seconds")
 
 
 def save(fit: Fit, folder: str | os.PathLike[str], report: str | None = None) -> Path:
@@ -127,9 +131,15 @@ def load(folder: str | os.PathLike[str]) -> Fit:
     manifest = read_manifest(source)
     check_files(source, manifest)
     try:
-        with np.load(source / "state.npz", allow_pickle=False) as stored:
-            return read_fit(source, manifest, dict(stored), _column)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        check_types(manifest)
+        # NumPy leaves a file open that it opened itself and cannot read.
+        with (source / "state.npz").open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            fit = read_fit(source, manifest, dict(stored), _column)
+        check_shapes(fit)
+        return fit
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the readers of several formats raise at what is not theirs
         raise ResultFormatError(
             f"{source}: the manifest does not describe the files beside it ({error!r}). Run the fit again."
         ) from error
@@ -157,13 +167,14 @@ def _write(fit: Fit, folder: Path) -> None:
             name: getattr(claims, name) for name in ("n_sources", "n_objects", "n_claims", "n_candidates")
         },
         "fit": {
-            name: getattr(fit, name)
-            for name in ("seed", "ties", "sweeps", "converged", "seconds", "warnings")
+            **{name: getattr(fit, name) for name in FACTS},
+            "warnings": [Caution.read(warning).record() for warning in fit.warnings],
         },
         "claims": {name: getattr(claims, name) for name in ("domain", "columns", "frame", "notes")},
         "files": {name: digest(folder / name) for name in FILES},
     }
-    _write_json(folder / MANIFEST, manifest)
+    plain = json.loads(json.dumps(manifest, allow_nan=False, default=_plain))
+    _write_json(folder / MANIFEST, sealed(plain))
 
 
 def read_fit(
@@ -201,7 +212,8 @@ def read_fit(
         claims=claims,
         **{name: arrays[name] for name in FIT_ARRAYS},
         known=arrays.get("known"),
-        **{**facts, "warnings": tuple(facts["warnings"])},
+        **{name: facts[name] for name in FACTS},
+        warnings=tuple(map(Caution.read, facts["warnings"])),
         trace=tuple(trace["sweeps"]),
         starts=tuple(trace["starts"]),
         groups_found=groups_found,

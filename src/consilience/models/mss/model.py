@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, digamma
+from scipy.special import digamma
 
 from consilience.claims.encoding import Claims, Float, Shard
 from consilience.errors import SettingsError
@@ -30,14 +30,16 @@ from consilience.models.base import (
     whole_number,
 )
 from consilience.models.mss.bound import bound_terms
+from consilience.models.mss.reliability import of_groups, right_claims
 from consilience.models.mss.search import Path, Search, Story, as_partition
 from consilience.models.mss.select import grid
 from consilience.models.mss.starts import random_start
 from consilience.models.mss.table import Table
 from consilience.models.mss.updates import global_step, relabel
+from consilience.results.cautions import Caution, disconnected, one_group
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
-from consilience.results.groups import INTERVAL
+from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
 
@@ -48,6 +50,8 @@ COUNTS = {
 }
 """By inference: true and false counts where none are given. Below one they say that copiers agree sharply on anything
 (docs/theory/model.md); mean-field cannot use that and collapses, so it gets counts from the paper's grid."""
+SMALLEST, LARGEST = 1e-9, 1e6
+"""Of counts, b and κ of the paper's inferences: far beyond, sums of Γ and ψ lose the digits that the bound needs."""
 RELIABILITY, CONCENTRATION, GROUPS = (1.0, 2.0), 5.0, 30
 """b, κ and the truncation of structured and mean-field inference, where none are given."""
 CLOSE, DIFFERENT = 0.005, 0.02
@@ -139,14 +143,15 @@ class MSS:
             {**start, "agreement": float(np.mean(decided == decision))}
             for start, (decided, _) in zip(found.starts, decisions, strict=True)
         )
+        truth, reliability, learned = self._reported(found, claims)
         return Fit(
             model=self.name,
             settings=settings_of(self),
-            learned=learned_settings(found.prior),
+            learned=learned,
             claims=claims,
-            truth=found.truths[0],
+            truth=truth,
             decision=decision,
-            source_reliability=source_reliability(found.groups, found.prior),
+            source_reliability=reliability,
             seed=seed,
             ties=ties,
             sweeps=int(found.starts[0]["sweeps"]),
@@ -157,7 +162,7 @@ class MSS:
             groups_found=found.groups,
             prior=found.prior,
             starts=starts,
-            warnings=tuple(self._warnings(found, starts)),
+            warnings=(*self._warnings(found, starts), *one_group(found.groups), *disconnected(claims)),
             provenance=provenance(kernel.name, where.name),
         )
 
@@ -202,7 +207,7 @@ class MSS:
             return Path(partial(progress, stage) if progress else None, stop)
 
         def grow(j: int) -> tuple[Story, Path]:
-            path = path_of(f"start {j + 1}/{self.n_starts}")
+            path = path_of(f"start {j + 1}/{n_starts}")
             return replace(search, told=path.told).start(j, np.random.default_rng([seed, j])), path
 
         def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
@@ -224,7 +229,9 @@ class MSS:
                 ]
             )
 
-        grown = _best_first(runner.map(grow, range(self.n_starts), stop))
+        # Where nobody can be moved, other starts would stay where they begin.
+        n_starts = self.n_starts if search.table.uncrowded else 1
+        grown = _best_first(runner.map(grow, range(n_starts), stop))
         best, path = grown[0]
         moving = path_of("larger moves")
         best = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
@@ -318,31 +325,56 @@ class MSS:
             progress=partial(progress, stage) if progress else None,
         )
 
-    def _warnings(self, found: Found, starts: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    def _reported(self, found: Found, claims: Claims) -> tuple[Float, Float, dict[str, Any]]:
+        """Truths and reliabilities as a user should read them, and what was learned. The paper's inferences give what
+        the paper gives; of a partition, truths are no surer than groups that err together allow."""
+        truth, learned = found.truths[0], learned_settings(found.prior)
+        if isinstance(found.prior, Prior):
+            return truth, of_groups(found.groups, found.prior), learned
+        group = found.groups.group[:, 0].astype(np.int64)
+        shared = learned["shared_errors"] = shared_errors(claims, group, truth)
+        truth = tempered(truth, claims.first_candidate, temperature(voices_by_object(claims, group), shared))
+        return truth, right_claims(claims, truth, group), learned
+
+    def _warnings(self, found: Found, starts: Sequence[Mapping[str, float]]) -> Iterator[Caution]:
         """What a user should know before trusting the answer."""
         if not found.converged:
-            yield f"Not converged: {self.max_sweeps:,} sweeps were not enough. Raise max_sweeps."
+            yield Caution(
+                f"Not converged: {self.max_sweeps:,} sweeps were not enough. Raise max_sweeps.",
+                "not-converged",
+                max_sweeps=self.max_sweeps,
+            )
         if len(starts) > 1:
             behind, agreement = starts[0]["bound"] - starts[1]["bound"], starts[1]["agreement"]
             near = max(1.0, 1e-4 * abs(starts[0]["bound"]))
             if self.inference != "partition" and behind > near:
-                yield (
+                yield Caution(
                     f"Only one of {len(starts)} starts reached this bound; the next ended {behind:,.0f} nats lower and "
-                    f"decides {1 - agreement:.0%} of the objects otherwise. A better answer may exist: raise n_starts."
+                    f"decides {1 - agreement:.0%} of the objects otherwise. A better answer may exist: raise n_starts.",
+                    "lonely-start",
+                    behind=behind,
+                    agreement=agreement,
                 )
         for start in starts[1:]:
             if self.inference == "partition" and 1 - start["agreement"] > DIFFERENT:
                 behind = starts[0]["bound"] - start["bound"]
                 if behind < max(DOUBT, CLOSE * abs(starts[0]["bound"])):
-                    yield (
+                    yield Caution(
                         f"Another story explains the claims nearly as well ({behind:,.0f} nats less) and decides "
                         f"{1 - start['agreement']:.0%} of the objects otherwise: check some of them by hand, and give "
-                        "what you find as known truths."
+                        "what you find as known truths.",
+                        "another-story",
+                        behind=behind,
+                        agreement=start["agreement"],
                     )
                     break
         occupied = np.unique(found.groups.group[found.groups.membership > 0.5])
         if self.inference == "structured" and len(occupied) == (self.max_groups or GROUPS):
-            yield f"All {len(occupied)} groups are in use: there may be more. Raise max_groups."
+            yield Caution(
+                f"All {len(occupied)} groups are in use: there may be more. Raise max_groups.",
+                "all-groups-used",
+                n_groups=len(occupied),
+            )
 
     def _prior(self) -> Prior:
         true_count, false_count = COUNTS[self.inference]
@@ -400,24 +432,6 @@ def _samples(
     return samples
 
 
-def source_reliability(found: Globals, prior: Prior | Beliefs) -> Float:
-    """(n_sources, 3): Σ_l q(g_n = l) E[u_l] (the paper's formula) and an interval.
-
-    The posterior of a source's reliability is a mixture of its groups' Betas; the interval is that of the Beta with
-    the mixture's mean and variance. A source in the tail is as reliable as the prior says.
-    """
-    unseen = prior.reliability if isinstance(prior, Prior) else prior.share.sum(axis=1) @ prior.reliability
-    beta = np.vstack([found.group_reliability, unseen])  # the last row serves the tail, at index n_groups
-    total = beta.sum(axis=1)
-    mean = beta[:, 1] / total
-    square = mean**2 + mean * (1 - mean) / (total + 1)
-    source_mean = np.sum(found.membership * mean[found.group], axis=1)
-    variance = np.maximum(np.sum(found.membership * square[found.group], axis=1) - source_mean**2, 1e-12)
-    strength = np.maximum(source_mean * (1 - source_mean) / variance - 1, 1e-6)
-    a, b = source_mean * strength, (1 - source_mean) * strength
-    return np.column_stack([source_mean, *(betaincinv(a, b, quantile) for quantile in INTERVAL)])
-
-
 def _tidy(given: Globals, prior: Prior) -> Globals:
     """Memberships worth less than NEGLIGIBLE go to the source's other groups; groups are numbered by size."""
     weight = np.where(given.membership < NEGLIGIBLE, 0.0, given.membership)
@@ -468,6 +482,10 @@ def _check(model: MSS) -> None:
                 raise SettingsError(setting, expected, getattr(model, setting))
         return
     prior = model._prior()
+    for setting in ("true_count", "false_count", "reliability", "concentration"):
+        if not np.all((getattr(prior, setting) >= SMALLEST) & (getattr(prior, setting) <= LARGEST)):
+            expected = f"from {SMALLEST:g} to {LARGEST:g} under {model.inference} inference"
+            raise SettingsError(setting, expected, getattr(model, setting))
     if not prior.true_count[1] > prior.false_count[1]:
         expected = f"greater than false_count ({prior.false_count[1]}) for a reliable group"
         raise SettingsError("true_count", expected, tuple(prior.true_count.tolist()))

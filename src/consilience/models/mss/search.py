@@ -122,9 +122,12 @@ class Search:
         self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
     ) -> Story:
         """Relocate and sweep in turn until nobody moves or it no longer pays."""
+        near = self.table.uncrowded
         for _ in range(rounds):
+            if near is None:
+                break
             order = self.table.order[rng.permutation(len(self.table.order))]
-            grouping, moved, _ = self.kernel.relocate(self.table.whole, story.grouping, story.beliefs, order)
+            grouping, moved, _ = self.kernel.relocate(near, story.grouping, story.beliefs, order)
             other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
             rise = other.bound - story.bound
             story = other if rise > 0 else story

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,8 @@ from consilience.models.order import structural_order
 
 MOST_LABELS = 100
 """Labels beyond which sources are not taken to have habits."""
+CROWD = 2_000
+"""Claims on one object beyond which nobody is moved because of it: who sits where would be compared for all pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,26 @@ class Table:
 
     @cached_property
     def whole(self) -> Shard:
-        """All claims in one piece, for relocations."""
+        """All claims in one piece."""
         return self._cut(1)[0]
+
+    @cached_property
+    def uncrowded(self) -> Shard | None:
+        """All claims but those on crowded objects, in one piece, for relocations; None where all are crowded."""
+        chosen = np.diff(self.claims.first_claim) <= CROWD
+        if chosen.all():
+            return self.whole
+        if not chosen.any():
+            return None
+        kept = np.repeat(chosen, np.diff(self.claims.first_candidate))
+        some = replace(
+            self,
+            claims=self.claims.of_objects(chosen),
+            log_truth=self.log_truth[kept],
+            label=self.label[kept],
+            log_unclaimed=self.log_unclaimed[chosen],
+        )
+        return some.whole
 
     @cached_property
     def order(self) -> Int:

@@ -1,0 +1,116 @@
+"""Whether probabilities and intervals can be believed: calibration of truths, coverage of reliabilities.
+
+    .venv/bin/python benchmarks/chaos/calibration.py     # prints a record a line
+
+Planted cases are made of several seeds; real data are looked for in $CONSILIENCE_DATA. No model sees the gold.
+"Before" is the posterior of the model as it is, "after" what is reported: tempered by the errors that groups share.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import consilience as cs
+from consilience.datasets import synthetic
+from consilience.models.mss.reliability import right_claims
+from consilience.results.temper import Voices, temperature, tempered
+
+DATA = Path(os.environ.get("CONSILIENCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+PLANTED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader", "independent", "guessers")
+SETS = (
+    "bluebirds", "book", "cf_weather", "cf_weather_amt", "d_possent", "dog", "ducks", "labelme", "rte", "s_face",
+    "sp", "sp_amt", "temp", "zencrowd_in", "zencrowd_us", "trec", "birthplaces", "flight", "llm_mmlu_pro_a",
+)  # fmt: skip
+SEEDS = range(4)
+QUANTILES = {80: (0.1, 0.9), 90: (0.05, 0.95)}
+
+
+def groups_of(fit: cs.Fit) -> Any:
+    return fit.groups_found.group[:, 0].astype(np.int64)
+
+
+def untempered(fit: cs.Fit) -> cs.Fit:
+    """The fit with the model's own posterior."""
+    voices = Voices.of(fit.claims, groups_of(fit))
+    undone = 1 / temperature(voices.n, fit.learned["shared_errors"])
+    return replace(fit, truth=tempered(fit.truth, fit.claims.first_candidate, undone))
+
+
+def truths(fit: cs.Fit, gold: Any) -> dict[str, Any]:
+    """Calibration error (ten bins of equally many) and log loss, before and after tempering."""
+    before, after = untempered(fit).score(gold), fit.score(gold)
+    return {
+        "n_gold": after.n_gold, "accuracy": after.accuracy, "shared_errors": fit.learned["shared_errors"],
+        "error_before": before.calibration_error, "error_after": after.calibration_error,
+        "log_loss_before": before.log_loss, "log_loss_after": after.log_loss,
+    }  # fmt: skip
+
+
+def coverage(fit: cs.Fit, made: synthetic.Simulated) -> dict[str, float]:
+    """The share of sources whose interval holds the accuracy that was planted; before, it was that of the group's u."""
+    planted = dict(zip(*(made.groups[name].to_pylist() for name in ("source", "accuracy")), strict=True))
+    true = np.array([planted[name.as_py()] for name in fit.claims.sources])
+    found = {
+        f"coverage_{level}": right_claims(fit.claims, fit.truth, groups_of(fit), quantiles)[:, 1:]
+        for level, quantiles in QUANTILES.items()
+    }
+    of_group = np.array([fit.groups[name].to_pylist() for name in ("low", "high")]).T
+    number = dict(zip(*(fit.sources[name].to_pylist() for name in ("source", "group")), strict=True))
+    found["coverage_90_of_groups"] = of_group[[number[name.as_py()] - 1 for name in fit.claims.sources]]
+    return {name: float(np.mean((low <= true) & (true <= high))) for name, (low, high) in
+            ((name, each.T) for name, each in found.items())}  # fmt: skip
+
+
+def two_kinds(seed: int = 0) -> tuple[cs.Claims, dict[str, str]]:
+    """The control that tempering pays for: objects of exactly two kinds, as the model has them, and nobody misled."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(4, size=600)
+    right = rng.random((8, 600)) < np.repeat([0.95, 0.55], 300)
+    said = np.where(right, truth, (truth + rng.integers(1, 4, size=right.shape)) % 4)
+    rows = [(f"s{n}", f"o{m}", f"v{said[n, m]}") for n in range(8) for m in range(600)]
+    return cs.read_claims(rows), {f"o{m}": f"v{truth[m]}" for m in range(600)}
+
+
+def calibration() -> Iterator[dict[str, Any]]:
+    """A record for each planted case and seed, each real data set, and the control."""
+    for case in PLANTED:
+        for seed in SEEDS:
+            made = synthetic.planted(case, seed=seed)
+            fit = cs.MSS().fit(made.claims, seed=seed)
+            yield {"part": "calibration", "suite": "planted", "data": case, "seed": seed,
+                   **truths(fit, made.truth), **coverage(fit, made)}  # fmt: skip
+    claims, gold = two_kinds()
+    yield {
+        "part": "calibration",
+        "suite": "control",
+        "data": "two kinds",
+        **truths(cs.MSS().fit(claims), gold),
+    }
+    for name in SETS:
+        folder = DATA / name
+        if not folder.exists():
+            yield {
+                "part": "calibration",
+                "suite": "real",
+                "data": name,
+                "skipped": "not in $CONSILIENCE_DATA",
+            }
+            continue
+        fit = cs.MSS().fit(cs.read_claims(folder / "claims.csv.gz"))
+        yield {"part": "calibration", "suite": "real", "data": name, **truths(fit, folder / "truth.csv")}
+
+
+def main() -> None:
+    for record in calibration():
+        print(json.dumps(record), flush=True)
+
+
+if __name__ == "__main__":
+    main()

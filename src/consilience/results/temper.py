@@ -1,0 +1,126 @@
+"""How sure independent groups may make us: in the model their errors are independent given the truth, in the world not
+quite.
+
+Objects differ by more than their kind, and a mistake that is easily made is made by many who never met. So groups are
+right, or wrong, together more often than the model allows, and a posterior that multiplies their evidence is too sure.
+Surveys have the same trouble with people of one household, and correct it by the *design effect* (Kish, 1965): n votes
+whose errors correlate with ρ are worth n / (1 + (n - 1) ρ) independent ones. With n_m groups on object m,
+
+    ρ   = Σ_m E[Σ_{l≠l'} e_lm e_l'm] / Σ_m (n_m - 1) E[Σ_l e_lm²]     e_lm = the share of l's claims on m that is right,
+                                                                             less its mean over l's objects
+    T_m = 1 + (n_m - 1) ρ               the posterior to the power of 1 / T_m, made to sum to one, is what is reported
+
+with expectations under q(t_m). No gold is needed; where groups err independently, ρ is zero but for chance. Which
+candidate is the most probable does not change. What it gains: docs/decisions/0015-calibration.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from consilience.claims.encoding import Claims, Float, Int
+
+INDEPENDENT_OBJECTS = 10.0
+"""So many more objects on which groups toss coins: in a small table, chance is no evidence of shared errors."""
+MANY_CLAIMS = 1_000_000
+"""Claims that are enough to tell how far groups err together: of larger tables, evenly spread objects are looked at."""
+TYPICAL_OBJECTS = 2.0
+"""So many more objects on which a group is as right as all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Voices:
+    """Pairs (object, group) with claims, and their cells: the values that a group claims on an object.
+
+    object    : (n_pairs,)
+    group     : (n_pairs,)
+    pair      : (n_cells,) the pair of each cell
+    candidate : (n_cells,)
+    share     : (n_cells,) of the pair's claims
+    """
+
+    claims: Claims
+    object: Int
+    group: Int
+    pair: Int
+    candidate: Int
+    share: Float
+
+    @classmethod
+    def of(cls, claims: Claims, group: Int) -> Voices:
+        """Who speaks on what, where sources of one group speak together; group : (n_sources,)."""
+        n_groups = int(group.max(initial=0)) + 1
+        said = claims.claim_candidate.astype(np.int64) * n_groups + group[claims.claim_source]
+        cells, n_claims = np.unique(said, return_counts=True)
+        candidate, speaker = np.divmod(cells, n_groups)
+        owner = claims.candidate_object()[candidate]
+        pairs, pair = np.unique(owner * n_groups + speaker, return_inverse=True)
+        share = n_claims / np.bincount(pair, n_claims)[pair]
+        return cls(claims, pairs // n_groups, pairs % n_groups, pair, candidate, share)
+
+    @property
+    def n(self) -> Int:
+        """(n_objects,) how many groups claim something about each object."""
+        return np.bincount(self.object, minlength=self.claims.n_objects)
+
+
+def voices_by_object(claims: Claims, group: Int) -> Int:
+    """(n_objects,) how many groups claim something about each object; group : (n_sources,)."""
+    n, n_groups = np.empty(claims.n_objects, np.int64), int(group.max(initial=0)) + 1
+    for objects, here in claims.runs():
+        owner = np.repeat(np.arange(objects.stop - objects.start), np.diff(claims.first_claim)[objects])
+        pairs = np.unique(owner * n_groups + group[claims.claim_source[here]])
+        n[objects] = np.bincount(pairs // n_groups, minlength=objects.stop - objects.start)
+    return n
+
+
+def shared_errors(claims: Claims, group: Int, truth: Float) -> float:
+    """ρ: how far groups are right and wrong together, from 0 (by chance) to 1 (always).
+
+    group : (n_sources,)    the group of each source
+    truth : (n_candidates,) q(t_m = z)
+    """
+    stride = -(-claims.n_claims // MANY_CLAIMS)
+    if stride > 1:
+        chosen = np.arange(claims.n_objects) % stride == 0
+        truth = truth[np.repeat(chosen, np.diff(claims.first_candidate))]
+        claims = claims.of_objects(chosen)
+    voices = Voices.of(claims, group)
+    n = voices.n
+    right = np.bincount(voices.group[voices.pair], voices.share * truth[voices.candidate])
+    n_objects = np.bincount(voices.group)
+    overall = right.sum() / n_objects.sum()
+    mean = ((right + TYPICAL_OBJECTS * overall) / (n_objects + TYPICAL_OBJECTS))[voices.group]
+
+    # For each candidate as the truth, sums over the groups on its object; who does not claim it has the share 0.
+    owner = claims.candidate_object()
+    claimed = np.bincount(voices.candidate, voices.share, minlength=claims.n_candidates)
+    square = voices.share * (voices.share - 2 * mean[voices.pair])
+    squared = np.bincount(voices.candidate, square, minlength=claims.n_candidates)
+    expected, of_mean = (np.bincount(voices.object, x, minlength=claims.n_objects) for x in (mean, mean**2))
+    residual, squares = claimed - expected[owner], squared + of_mean[owner]
+    together = float(np.sum(truth * (residual**2 - squares)))
+    apart = float(np.sum(truth * (n[owner] - 1) * squares))
+    by_chance = INDEPENDENT_OBJECTS * float(np.mean(n * (n - 1.0))) / 4
+    return max(together, 0.0) / (apart + by_chance) if by_chance > 0 else 0.0
+
+
+def temperature(n_voices: Int, shared: float) -> Float:
+    """T_m: the design effect of so many groups whose errors correlate with `shared`."""
+    effect: Float = 1.0 + np.maximum(n_voices - 1, 0) * shared
+    return effect
+
+
+def tempered(truth: Float, first_candidate: Int, temperature: Float) -> Float:
+    """(n_candidates,) each object's posterior to the power of 1 / T_m; what is certain stays certain.
+
+    temperature : (n_objects,) T_m
+    """
+    sizes, starts = np.diff(first_candidate), first_candidate[:-1]
+    with np.errstate(divide="ignore"):
+        log_truth = np.log(truth) / np.repeat(temperature, sizes)
+    weight = np.exp(log_truth - np.repeat(np.maximum.reduceat(log_truth, starts), sizes))
+    calm: Float = weight / np.repeat(np.add.reduceat(weight, starts), sizes)
+    return calm
