@@ -9,6 +9,8 @@ import functools
 import json
 import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,11 +48,14 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            verb(*args, **kwargs)
+            with _terminable():
+                verb(*args, **kwargs)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
-        except KeyboardInterrupt:
-            fail("interrupted; nothing is left half-written", code=130)
+        except KeyboardInterrupt as stop:
+            how, code = ("terminated", 143) if isinstance(stop, Terminated) else ("interrupted", 130)
+            notes = getattr(stop, "__notes__", [])
+            fail("\n".join([f"{how}; nothing is left half-written", *notes]), code)
         except ConsilienceError as error:
             fail(_message(error), code=2 if isinstance(error, InputError) else 1)
         except Exception as error:
@@ -61,6 +66,27 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
             fail("\n".join([f"{type(error).__name__}: {error}", *notes, advice]), code=1)
 
     return run
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asks the program to end, as a user does with Ctrl-C."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """A SIGTERM stops what runs here as cleanly as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread hears of signals
+        yield
+        return
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _message(error: ConsilienceError) -> str:

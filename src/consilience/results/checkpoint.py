@@ -48,6 +48,7 @@ class Checkpoint:
         self._marks: dict[str, Mark] = {}
         self._lock = Lock()
         self._due = math.inf
+        self._is_ours = False
         self._identity: Callable[[], Mapping[str, Any]] = dict
 
     @property
@@ -66,7 +67,7 @@ class Checkpoint:
         is stopped. CheckpointError where the file is of another fit."""
         self._identity, begun = identity, time.monotonic()
         if self.exists and self.resume:
-            self._marks = self._read()
+            self._marks, self._is_ours = self._read(), True
         self._due = begun + self.every
         try:
             yield
@@ -76,7 +77,7 @@ class Checkpoint:
             self._leave(begun)
             if self.trouble:
                 stopped.add_note(self.trouble)
-            elif self.exists:
+            elif self._is_ours:
                 stopped.add_note(f"What was found so far is in {self.path}: resume from it to go on.")
             raise
         self._leave(begun)
@@ -101,8 +102,8 @@ class Checkpoint:
             self._forget(start)
 
     def remove(self) -> None:
-        """The fit is done: remove the file, and what a process that was killed left of it."""
-        if self.path is not None:
+        """The fit is done: remove the file, if it is of this fit, and what a process that was killed left of it."""
+        if self.path is not None and self._is_ours:
             with suppress(OSError):  # it is of no more use, and of no harm to a later fit
                 remove_file(self.path)
 
@@ -130,8 +131,9 @@ class Checkpoint:
             buffer = io.BytesIO()
             text = json.dumps(head).encode()
             np.savez(buffer, allow_pickle=False, **{HEAD: np.frombuffer(text, np.uint8)}, **arrays)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(self.path, buffer.getvalue())
-            self.trouble = None
+            self._is_ours, self.trouble = True, None
         except (OSError, MemoryError) as error:
             why = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
             self.trouble = f"The checkpoint {self.path} could not be written ({why})."
