@@ -116,18 +116,19 @@ def fit_and_show(
     checkpoint: Checkpoint | None = None,
     **how: Any,
 ) -> tuple[Fit, Score | None]:
-    """Fit with progress on the screen, save with a report, score, show: nothing that is shown can cost the result."""
+    """Fit with progress on the screen, save, report, score, show: nothing that is shown can cost the result."""
     from consilience.report.write import summary_of
     from consilience.results.manifest import REPORT
     from consilience.results.storage import save
 
     with screen.progress() as progress:
         fit = model.fit(claims, known=known, progress=progress, checkpoint=checkpoint, **how)
-    summary, page, trouble = (None, None, "") if out is None else _reported(fit, gold)
+    summary, trouble = None, ""
     if out is not None:
-        save(fit, out, report=page)
-    if checkpoint is not None:
-        checkpoint.remove()
+        folder = save(fit, out)
+        if checkpoint is not None:
+            checkpoint.remove()
+        summary, trouble = _report(fit, gold, folder)
     score = None if gold is None else fit.score(gold)
     show_notes(screen, fit.claims.notes[len(claims.notes) :])
     if not screen.quiet:
@@ -157,20 +158,24 @@ def _checkpoint(screen: Screen, target: Path, resume: bool) -> Checkpoint:
     return checkpoint
 
 
-def _reported(fit: Fit, gold: Truths | None) -> tuple[Summary | None, str | None, str]:
-    """The summary and its page, or why there is none: a report that cannot be made must not cost the result."""
+def _report(fit: Fit, gold: Truths | None, folder: Path) -> tuple[Summary | None, str]:
+    """Add the report to a saved result: its summary, and why there is none. A report that cannot be made must not cost
+    the result, which is safe by now: where memory is short the program that draws may end this one."""
     from consilience.errors import EngineUnavailableError
     from consilience.report.html import html
     from consilience.report.write import summary_of
+    from consilience.results.atomic import replace_file
+    from consilience.results.manifest import REPORT
 
     summary = None
     try:
         summary = summary_of(fit, gold)
-        return summary, html(summary), ""
+        replace_file(folder / REPORT, html(summary).encode())
+        return summary, ""
     except EngineUnavailableError as error:
-        return summary, None, str(error)
+        return summary, str(error)
     except Exception as error:
-        return summary, None, f"{type(error).__name__}: {error}"
+        return summary, f"{type(error).__name__}: {error}"
 
 
 def where_to_look(out: str) -> str:

@@ -61,11 +61,26 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("CONSILIENCE_DEBUG"):
                 raise
+            if isinstance(error, MemoryError | OSError):
+                fail(_refusal(error), code=1)
             advice = "Run it again with CONSILIENCE_DEBUG=1 to see where."
             notes = getattr(error, "__notes__", [])
             fail("\n".join([f"{type(error).__name__}: {error}", *notes, advice]), code=1)
 
     return run
+
+
+def _refusal(error: MemoryError | OSError) -> str:
+    """What the system refuses, memory or a file, in words."""
+    notes = getattr(error, "__notes__", [])
+    if isinstance(error, MemoryError):
+        what = " ".join(f"Out of memory. {error}".split())
+        advice = "Give the process more memory, or a smaller table."
+    else:
+        why, where = error.strerror or str(error), error.filename
+        what = f"The system refuses: {why}{f' ({where})' if where else ''}."
+        advice = "Mend that and run the command again."
+    return "\n".join([f"{what} Nothing is left half-written. {advice}", *notes])
 
 
 class Terminated(KeyboardInterrupt):

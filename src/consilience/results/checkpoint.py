@@ -145,7 +145,8 @@ class Checkpoint:
         assert self.path is not None
         begin_anew = "or delete the file to begin anew"
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
+            # Opened here, since NumPy leaves a file open that it cannot read.
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = dict(stored)
             head = json.loads(arrays.pop(HEAD).tobytes())
             if head["format"] != FORMAT:
