@@ -7,6 +7,7 @@ the run that gets through must leave the bits of one that was never killed, and 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import subprocess
@@ -29,8 +30,6 @@ EVERY = "0.05"
 """Seconds between checkpoints here, so that many are written and many are hit."""
 WHEN = ("any moment", "while a checkpoint is written", "while the result is written")
 SEEDS = (0, 1)
-LONGEST = 5.0
-"""Seconds after which a run is killed at the latest, where the moment is random: about what a run takes."""
 PATIENCE = 120.0
 """Seconds after which a run that should end has failed."""
 
@@ -75,11 +74,13 @@ def kill_often(place: Path, n: int, when: str, chance: random.Random) -> Tally:
     """Kill n times, in chains of runs that each resume from the one before until one gets through."""
     expected, tally, seed = whole_runs(place), Tally(), SEEDS[0]
     environment = {**os.environ, "CONSILIENCE_CHECKPOINT_EVERY": EVERY}
-    out, kept = place / "out", place / "out.checkpoint"
+    out, kept, seconds = place / "out", place / "out.checkpoint", math.inf
     while True:
-        goes_on = kept.exists()
+        goes_on, begun = kept.exists(), time.perf_counter()
         process = subprocess.Popen(command(place, seed), env=environment, stderr=subprocess.PIPE, text=True)
-        is_killed = tally.tried < n and kill_when(process, place, when, chance)
+        # The first tells how long a run takes, and the last must get through.
+        may_be_killed = tally.tried < n and seconds < math.inf
+        is_killed = may_be_killed and kill_when(process, place, when, seconds, chance)
         _, said = process.communicate(timeout=PATIENCE)
         tally.resumed += goes_on
         if is_killed:
@@ -90,21 +91,23 @@ def kill_often(place: Path, n: int, when: str, chance: random.Random) -> Tally:
             continue
         if process.returncode:
             tally.failures.append(f"a run ended with {process.returncode}: {said}")
-            kept.unlink(missing_ok=True)
-        else:
-            tally.finished += 1
-            tally.same_bits += files_of(out) == expected[seed]
-            tally.failures += [f"left beside a finished result: {name}" for name in leftovers(place)]
-            seed = SEEDS[(SEEDS.index(seed) + 1) % len(SEEDS)]  # the next must replace this one's result
+            return tally
+        seconds = seconds if goes_on else min(seconds, time.perf_counter() - begun)
+        tally.finished += 1
+        tally.same_bits += files_of(out) == expected[seed]
+        tally.failures += [f"left beside a finished result: {name}" for name in leftovers(place)]
         if tally.tried >= n:
             return tally
+        seed = SEEDS[(SEEDS.index(seed) + 1) % len(SEEDS)]  # the next must replace this one's result
 
 
-def kill_when(process: subprocess.Popen[str], place: Path, when: str, chance: random.Random) -> bool:
+def kill_when(
+    process: subprocess.Popen[str], place: Path, when: str, seconds: float, chance: random.Random
+) -> bool:
     """Kill the process at a moment of this kind; whether it was before it ended by itself."""
     if when == WHEN[0]:
         try:
-            process.wait(chance.uniform(0.2, LONGEST))
+            process.wait(chance.uniform(0.2, 1.2 * seconds))
         except subprocess.TimeoutExpired:
             process.kill()
             return True
@@ -113,7 +116,7 @@ def kill_when(process: subprocess.Popen[str], place: Path, when: str, chance: ra
     sign, longest = f".out.checkpoint.saving-{process.pid}-*", 0.002
     if when == WHEN[2]:
         sign, longest = f".out.saving-{process.pid}-*/truths.parquet", 0.01
-    earliest = time.monotonic() + (chance.uniform(0.0, LONGEST) if when == WHEN[1] else 0.0)
+    earliest = time.monotonic() + (chance.uniform(0.0, seconds) if when == WHEN[1] else 0.0)
     while process.poll() is None:
         if time.monotonic() >= earliest and any(place.glob(sign)):
             time.sleep(chance.uniform(0.0, longest))

@@ -91,3 +91,12 @@ def test_a_report_that_takes_the_process_with_it_does_not_cost_the_result(
     )
     assert done.returncode == -signal.SIGABRT
     assert consilience.load(tmp_path / "out").model == "mss"
+
+
+def test_a_wrong_number_of_seconds_is_refused(
+    run: Run, claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONSILIENCE_CHECKPOINT_EVERY", "often")
+    done = run("fit", claims, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "CONSILIENCE_CHECKPOINT_EVERY must be a number of seconds. Got 'often'." in done.stderr

@@ -144,7 +144,14 @@ def _checkpoint(screen: Screen, target: Path, resume: bool) -> Checkpoint:
     """Where the fit is kept while it runs: beside the folder, which is written when it is done."""
     from consilience.results.checkpoint import EVERY, Checkpoint
 
-    every = float(os.environ.get("CONSILIENCE_CHECKPOINT_EVERY", EVERY))
+    every = EVERY
+    if given := os.environ.get("CONSILIENCE_CHECKPOINT_EVERY"):
+        try:
+            every = float(given)
+        except ValueError:
+            raise InputError(
+                f"CONSILIENCE_CHECKPOINT_EVERY must be a number of seconds. Got {given!r}."
+            ) from None
     checkpoint = Checkpoint(target.with_name(f"{target.name}.checkpoint"), resume=resume, every=every)
     if resume and checkpoint.exists:
         screen.say(f"Going on from {checkpoint.path}.")

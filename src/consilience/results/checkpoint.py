@@ -15,6 +15,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -65,7 +66,8 @@ class Checkpoint:
     def during(self, identity: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
         """While a fit of this identity runs: it finds the marks of the one before, and leaves its own when it ends or
         is stopped. CheckpointError where the file is of another fit."""
-        self._identity, begun = identity, time.monotonic()
+        self._identity, begun = cache(identity), time.monotonic()
+        self._marks, self._is_ours = {}, False
         if self.exists and self.resume:
             self._marks, self._is_ours = self._read(), True
         self._due = begun + self.every
