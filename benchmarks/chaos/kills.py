@@ -30,6 +30,8 @@ EVERY = "0.05"
 """Seconds between checkpoints here, so that many are written and many are hit."""
 WHEN = ("any moment", "while a checkpoint is written", "while the result is written")
 SEEDS = (0, 1)
+LONGEST = 360.0
+"""Seconds for one kind of moment: on a slow machine there are fewer kills, and the record says how many."""
 PATIENCE = 120.0
 """Seconds after which a run that should end has failed."""
 
@@ -75,11 +77,13 @@ def kill_often(place: Path, n: int, when: str, chance: random.Random) -> Tally:
     expected, tally, seed = whole_runs(place), Tally(), SEEDS[0]
     environment = {**os.environ, "CONSILIENCE_CHECKPOINT_EVERY": EVERY}
     out, kept, seconds = place / "out", place / "out.checkpoint", math.inf
+    end = time.monotonic() + LONGEST
     while True:
         goes_on, begun = kept.exists(), time.perf_counter()
         process = subprocess.Popen(command(place, seed), env=environment, stderr=subprocess.PIPE, text=True)
         # The first tells how long a run takes, and the last must get through.
-        may_be_killed = tally.tried < n and seconds < math.inf
+        is_enough = tally.tried >= n or time.monotonic() >= end
+        may_be_killed = not is_enough and seconds < math.inf
         is_killed = may_be_killed and kill_when(process, place, when, seconds, chance)
         _, said = process.communicate(timeout=PATIENCE)
         tally.resumed += goes_on
@@ -96,7 +100,7 @@ def kill_often(place: Path, n: int, when: str, chance: random.Random) -> Tally:
         tally.finished += 1
         tally.same_bits += files_of(out) == expected[seed]
         tally.failures += [f"left beside a finished result: {name}" for name in leftovers(place)]
-        if tally.tried >= n:
+        if is_enough:
             return tally
         seed = SEEDS[(SEEDS.index(seed) + 1) % len(SEEDS)]  # the next must replace this one's result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from glob import escape, glob, has_magic
-from os.path import exists, isdir, isfile
+from os.path import exists, isdir, isfile, islink
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def _missing_file(place: Path) -> Problem:
     folder = place.parent
     if not folder.is_dir():
         return Problem("missing-file", f"There is no folder {str(folder)!r}.", "Check the path.")
-    if place.is_symlink():
+    if islink(place):
         found = (
             f"{place.name!r} in {str(folder)!r} is a link to {str(place.readlink())!r}, which does not exist."
         )
