@@ -80,11 +80,12 @@ def faults(records: Sequence[Mapping[str, Any]]) -> list[str]:
     if not records:
         return NOT_YET
     met = [of for of in records if of["skipped"] is None]
-    well = [of for of in met if not of["wrong"]]
+    well, clear = [of for of in met if not of["wrong"]], [of for of in met if of["clear"]]
     return [
-        f"{len(well)} of {len(met)} faults were met well: put into words, exit code 1 or 2, no traceback, the earlier "
-        "result kept,",
-        "nothing left beside it. What was said (… is the folder):",
+        f"{len(well)} of {len(met)} runs lost nothing: a whole result was there afterwards. {len(clear)} of {len(met)} "
+        "put the fault into words, with exit",
+        "code 1 or 2 and no traceback. The others are those with too little memory, in which a library ended the process",
+        "(a negative exit code is a signal). What was said first (… is the folder):",
         "",
         *table(
             [
@@ -92,7 +93,8 @@ def faults(records: Sequence[Mapping[str, Any]]) -> list[str]:
                     "fault": of["fault"],
                     "exit code": of["code"],
                     "said": of["said"] if of["skipped"] is None else f"not tried: {of['skipped']}",
-                    "wrong": "; ".join(of["wrong"]) or "nothing",
+                    "clear": "" if of["clear"] is None else "yes" if of["clear"] else "no",
+                    "lost": "; ".join(of["wrong"]) or "nothing",
                 }
                 for of in records
             ]

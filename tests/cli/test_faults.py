@@ -26,7 +26,7 @@ def test_a_fault_is_put_into_words_and_costs_nothing(fault: str, tmp_path: Path)
     except faults.CannotBeTried as why:
         pytest.skip(str(why))
     assert outcome.wrong == [], outcome.said
-    assert outcome.said
+    assert outcome.clear or fault.endswith("of memory")
 
 
 @pytest.mark.parametrize("when", kills.WHEN[1:])
