@@ -84,8 +84,8 @@ def faults(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         f"{len(well)} of {len(met)} runs lost nothing: a whole result was there afterwards. {len(clear)} of {len(met)} "
         "put the fault into words, with exit",
-        "code 1 or 2 and no traceback. The others are those with too little memory, in which a library ended the process",
-        "(a negative exit code is a signal). What was said first (… is the folder):",
+        "code 1 or 2 and no traceback. The others had too little memory, and a library ended the process (a negative",
+        "exit code is a signal). What was said first (… is the folder):",
         "",
         *table(
             [
