@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test chromium recovery peers lint types docs golden lock clean
+.PHONY: setup demo test chromium recovery peers chaos audit lint types docs golden lock clean
 
 setup: $(READY)
 
@@ -38,6 +38,24 @@ peers: setup .venv-peers/.ready  ## agreement with independent implementations f
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock
 	@touch $@
 
+chaos: setup  ## kills, faults, fuzzing and calibration: at most 15 minutes, then docs/reliability.md
+	$(BIN)/python benchmarks/chaos/run.py
+	$(BIN)/python benchmarks/chaos/render.py
+
+audit: setup .venv-audit/.ready  ## known vulnerabilities of everything in the locks; needs the network
+	@for lock in requirements.lock requirements-peers.lock; do \
+		echo "$$lock:"; \
+		.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r $$lock \
+			|| { echo "The audit of $$lock found something, or could not ask (it needs the network): see above."; exit 1; }; \
+	done
+
+.venv-audit/.ready:
+	@echo "Setting up .venv-audit with pip-audit: needs the network, the first time only."
+	$(PYTHON) -m venv .venv-audit
+	@.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit \
+		|| { echo "pip-audit could not be installed: is there a network? Nothing was audited."; rm -rf .venv-audit; exit 1; }
+	@touch $@
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,4 +79,4 @@ lock: setup  ## resolve the dependencies anew
 		--no-header --no-annotate --no-emit-index-url --output-file requirements-peers.lock --quiet
 
 clean:
-	rm -rf .venv .venv-peers out
+	rm -rf .venv .venv-peers .venv-audit out

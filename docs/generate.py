@@ -41,6 +41,7 @@ def generated() -> dict[Path, str]:
         RESULTS / "search.md": rendered("search"),
         RESULTS / "rivals.md": rendered("rivals"),
         RESULTS / "gpu.md": rendered("gpu"),
+        DOCS / "reliability.md": rendered("chaos"),
     }
 
 
@@ -99,7 +100,8 @@ def cli_page() -> str:
         NOTE,
         "# The command line\n",
         "Exit codes: 0 done; 2 the input is wrong (the message says what was found, what was expected and what to do); "
-        "1 anything else; 130 interrupted. Results for programs go to stdout, tables and progress to stderr.\n",
+        "1 anything else; 130 interrupted; 143 terminated. Results for programs go to stdout, tables and progress to "
+        "stderr.\n",
         _help(),
     ]
     for verb in VERBS:

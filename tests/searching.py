@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ def search_of(
     concentration: float | None = None,
     max_sweeps: int = 300,
     tolerance: float = 1e-5,
-    told: Callable[[Mapping[str, float]], None] = lambda record: None,
 ) -> Search:
     """A search as MSS sets it up, of a table or of claims with no truth known."""
     if isinstance(claims, Claims):
@@ -36,7 +34,6 @@ def search_of(
         concentration=concentration,
         max_sweeps=max_sweeps,
         tolerance=tolerance,
-        told=told,
     )
 
 

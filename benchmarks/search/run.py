@@ -263,7 +263,6 @@ def search_of(claims: cs.Claims) -> Bench:
         None,
         300,
         1e-5,
-        lambda _: None,
     )  # type: ignore[arg-type]
 
 

@@ -6,7 +6,8 @@ ConsilienceError
 │  ├─ SettingsError              a setting outside its range
 │  ├─ UnsuitableTableError       a model that cannot work on this table, and which can
 │  ├─ UnknownNameError           an object, source, model, engine or data set that does not exist, with the nearest
-│  └─ ResultFormatError          a saved result that this version cannot read
+│  ├─ ResultFormatError          a saved result that this version cannot read
+│  └─ CheckpointError            a checkpoint of another fit, or one that cannot be read
 ├─ EngineUnavailableError(ImportError)   an optional part is not installed: the exact command that installs it
 ├─ DatasetError                  a public data set could not be had
 └─ BoundError                    a bound fell or is no number: a fault of ours, please report it
@@ -90,6 +91,10 @@ class UnknownNameError(InputError):
 
 class ResultFormatError(InputError):
     """A saved result that this version cannot read."""
+
+
+class CheckpointError(InputError):
+    """A checkpoint that this fit cannot go on from."""
 
 
 class EngineUnavailableError(ConsilienceError, ImportError):

@@ -17,6 +17,7 @@ from claim_tables import Triple, triples_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consilience.claims import parquet
 from consilience.claims.reading import read_claims, read_truths
 from consilience.errors import ClaimsError, SettingsError
 from consilience.models.vote import Vote
@@ -140,6 +141,31 @@ def test_missing_files(tmp_path: Path, path: str, said: list[str]) -> None:
         read_claims(str(tmp_path / path))
     message = problem_of(caught.value, "missing-file")
     assert [part for part in said if part not in message] == [], message
+
+
+def test_a_link_to_nothing_is_not_taken_for_a_misspelling(tmp_path: Path) -> None:
+    (tmp_path / "claims.csv").symlink_to("gone.csv")
+    with pytest.raises(
+        ClaimsError, match=r"'claims\.csv' in .* is a link to 'gone\.csv', which does not exist"
+    ):
+        read_claims(tmp_path / "claims.csv")
+
+
+def test_a_file_that_goes_while_it_is_read_is_said_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "claims.parquet"
+    pq.write_table(pa.table({"source": ["a"], "object": ["x"], "value": ["1"]}), path)
+    opened = parquet.open_parquet
+
+    def open_and_vanish(*of: Any) -> Any:
+        table = opened(*of)
+        path.unlink()
+        return table
+
+    monkeypatch.setattr(parquet, "open_parquet", open_and_vanish)
+    with pytest.raises(ClaimsError, match="was there and is gone"):
+        read_claims(path)
 
 
 def test_a_folder_without_parquet_and_a_pattern_of_other_files(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from glob import escape, glob, has_magic
-from os.path import exists, isdir, isfile
+from os.path import exists, isdir, isfile, islink
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,9 @@ def read_bytes(path: str, place: Path, size: int | None = None) -> bytes:
 
 def unreadable(path: str, why: Exception) -> ClaimsError:
     """The error for a file that is damaged or not what its ending says."""
+    if isinstance(why, FileNotFoundError):
+        found = "The file was there and is gone: it was moved or deleted while it was read."
+        return ClaimsError(path, [Problem("missing-file", found, "Put it back, or give another path.")])
     reason = " ".join(str(why).split())[:300]
     advice = "It may be damaged, incomplete or not what its ending says: check it, or fetch it again."
     return ClaimsError(path, [Problem("unreadable-file", f"The file cannot be read: {reason}", advice)])
@@ -112,6 +115,11 @@ def _missing_file(place: Path) -> Problem:
     folder = place.parent
     if not folder.is_dir():
         return Problem("missing-file", f"There is no folder {str(folder)!r}.", "Check the path.")
+    if islink(place):
+        found = (
+            f"{place.name!r} in {str(folder)!r} is a link to {str(place.readlink())!r}, which does not exist."
+        )
+        return Problem("missing-file", found, "Check where it should lead.")
     close = nearest(place.name, [entry.name for entry in folder.iterdir()])
     hint = f"Did you mean {' or '.join(repr(name) for name in close)}?" if close else "Check the path."
     advice = f"{hint} (A query begins with SELECT, WITH or FROM.)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from consilience.claims.reading import Truths
     from consilience.models.base import Model
     from consilience.report.summary import Summary
+    from consilience.results.checkpoint import Checkpoint
     from consilience.results.fit import Fit
     from consilience.results.score import Score
 
@@ -53,6 +56,10 @@ def fit(
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Save the result in this folder, whole or not at all.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from the checkpoint DIR.checkpoint that a stopped fit left."),
+    ] = False,
     seed: Seed = 0,
     engine: Engine = "auto",
     runner: Annotated[str, typer.Option(help="Where it is computed; never changes the answer.")] = "inline",
@@ -66,6 +73,7 @@ def fit(
     \b
     Example:
       consilience fit claims.csv --out result --set n_starts=20
+      consilience fit claims.csv --out result --set n_starts=20 --resume
       consilience fit listings.parquet --source seller --object isbn --value authors --truth gold.csv --json
     """
     from consilience.kernels.choose import choose as choose_kernel
@@ -76,16 +84,20 @@ def fit(
     chosen, screen = registry.model(model, **_settings(settings or [])), Screen(quiet=quiet)
     choose_kernel(engine)
     choose_runner(runner)
-    if out is not None:
-        check_target(out)
+    if resume and out is None:
+        raise InputError(
+            "--resume goes on with a stopped fit, and --out DIR says which: give the same folder."
+        )
+    checkpoint = None if out is None else _checkpoint(screen, check_target(out), resume)
     table, gold, helpful = read_tables(
         claims, truth, known, source=source, object_=object_, value=value,
         domain=domain, on_conflict=on_conflict, on_missing=on_missing,
     )  # fmt: skip
     show_claims(screen, table)
     done, score = fit_and_show(
-        screen, chosen, table, gold=gold, known=helpful, out=out, seed=seed, engine=engine, runner=runner
-    )
+        screen, chosen, table, gold=gold, known=helpful, out=out, checkpoint=checkpoint,
+        seed=seed, engine=engine, runner=runner,
+    )  # fmt: skip
     if out is not None:
         screen.say(f"\nSaved in {out}. Ask why with: consilience explain {out} OBJECT")
         screen.say(f"See it: {where_to_look(out)}")
@@ -101,18 +113,22 @@ def fit_and_show(
     gold: Truths | None = None,
     known: Truths | None = None,
     out: str | None = None,
+    checkpoint: Checkpoint | None = None,
     **how: Any,
 ) -> tuple[Fit, Score | None]:
-    """Fit with progress on the screen, save with a report, score, show: nothing that is shown can cost the result."""
+    """Fit with progress on the screen, save, report, score, show: nothing that is shown can cost the result."""
     from consilience.report.write import summary_of
     from consilience.results.manifest import REPORT
     from consilience.results.storage import save
 
     with screen.progress() as progress:
-        fit = model.fit(claims, known=known, progress=progress, **how)
-    summary, page, trouble = (None, None, "") if out is None else _reported(fit, gold)
+        fit = model.fit(claims, known=known, progress=progress, checkpoint=checkpoint, **how)
+    summary, trouble = None, ""
     if out is not None:
-        save(fit, out, report=page)
+        folder = save(fit, out)
+        if checkpoint is not None:
+            checkpoint.remove()
+        summary, trouble = _report(fit, gold, folder)
     score = None if gold is None else fit.score(gold)
     show_notes(screen, fit.claims.notes[len(claims.notes) :])
     if not screen.quiet:
@@ -124,26 +140,53 @@ def fit_and_show(
     return fit, score
 
 
-def _reported(fit: Fit, gold: Truths | None) -> tuple[Summary | None, str | None, str]:
-    """The summary and its page, or why there is none: a report that cannot be made must not cost the result."""
+def _checkpoint(screen: Screen, target: Path, resume: bool) -> Checkpoint:
+    """Where the fit is kept while it runs: beside the folder, which is written when it is done."""
+    from consilience.results.checkpoint import EVERY, Checkpoint
+
+    every = EVERY
+    if given := os.environ.get("CONSILIENCE_CHECKPOINT_EVERY"):
+        try:
+            every = float(given)
+        except ValueError:
+            raise InputError(
+                f"CONSILIENCE_CHECKPOINT_EVERY must be a number of seconds. Got {given!r}."
+            ) from None
+    checkpoint = Checkpoint(target.with_name(f"{target.name}.checkpoint"), resume=resume, every=every)
+    if resume and checkpoint.exists:
+        screen.say(f"Going on from {checkpoint.path}.")
+    elif resume:
+        screen.say(f"There is no {checkpoint.path} to go on from: beginning at the start.")
+    elif checkpoint.exists:
+        screen.warn(
+            f"{checkpoint.path} is left from a fit that was stopped. It is not used without --resume, and is replaced "
+            f"when this fit has run for {every:g} seconds."
+        )
+    return checkpoint
+
+
+def _report(fit: Fit, gold: Truths | None, folder: Path) -> tuple[Summary | None, str]:
+    """Add the report to a saved result: its summary, and why there is none. A report that cannot be made must not cost
+    the result, which is safe by now: where memory is short the program that draws may end this one."""
     from consilience.errors import EngineUnavailableError
     from consilience.report.html import html
     from consilience.report.write import summary_of
+    from consilience.results.atomic import replace_file
+    from consilience.results.manifest import REPORT
 
     summary = None
     try:
         summary = summary_of(fit, gold)
-        return summary, html(summary), ""
+        replace_file(folder / REPORT, html(summary).encode())
+        return summary, ""
     except EngineUnavailableError as error:
-        return summary, None, str(error)
+        return summary, str(error)
     except Exception as error:
-        return summary, None, f"{type(error).__name__}: {error}"
+        return summary, f"{type(error).__name__}: {error}"
 
 
 def where_to_look(out: str) -> str:
     """The report in a saved result, or how to make it."""
-    from pathlib import Path
-
     from consilience.results.manifest import REPORT
 
     path = Path(out) / REPORT

@@ -9,6 +9,8 @@ import functools
 import json
 import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,21 +48,60 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            verb(*args, **kwargs)
+            with _terminable():
+                verb(*args, **kwargs)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
-        except KeyboardInterrupt:
-            fail("interrupted; nothing is left half-written", code=130)
+        except KeyboardInterrupt as stop:
+            how, code = ("terminated", 143) if isinstance(stop, Terminated) else ("interrupted", 130)
+            notes = getattr(stop, "__notes__", [])
+            fail("\n".join([f"{how}; nothing is left half-written", *notes]), code)
         except ConsilienceError as error:
             fail(_message(error), code=2 if isinstance(error, InputError) else 1)
         except Exception as error:
             if os.environ.get("CONSILIENCE_DEBUG"):
                 raise
+            if isinstance(error, MemoryError | OSError):
+                fail(_refusal(error), code=1)
             advice = "Run it again with CONSILIENCE_DEBUG=1 to see where."
             notes = getattr(error, "__notes__", [])
             fail("\n".join([f"{type(error).__name__}: {error}", *notes, advice]), code=1)
 
     return run
+
+
+def _refusal(error: MemoryError | OSError) -> str:
+    """What the system refuses, memory or a file, in words."""
+    notes = getattr(error, "__notes__", [])
+    if isinstance(error, MemoryError):
+        what = " ".join(f"Out of memory. {error}".split())
+        advice = "Give the process more memory, or a smaller table."
+    else:
+        why, where = error.strerror or str(error), error.filename
+        what = f"The system refuses: {why}{f' ({where})' if where else ''}."
+        advice = "Mend that and run the command again."
+    return "\n".join([f"{what} Nothing is left half-written. {advice}", *notes])
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asks the program to end, as a user does with Ctrl-C."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """A SIGTERM stops what runs here as cleanly as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread hears of signals
+        yield
+        return
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _message(error: ConsilienceError) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
+import os
 import platform
 import time
 from abc import ABC, abstractmethod
@@ -21,6 +23,7 @@ from consilience.errors import BoundError, SettingsError, UnsuitableTableError
 from consilience.kernels.choose import choose as choose_kernel
 from consilience.kernels.segments import Labels, Segments
 from consilience.results.cautions import Caution, disconnected
+from consilience.results.checkpoint import Checkpoint
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
@@ -30,6 +33,8 @@ Progress = Callable[[str, int, float], None]
 """Told after each sweep: the stage, the sweep's number, the bound (NaN where a model has none)."""
 Tell = Callable[[int, float], None]
 """The same within one stage."""
+Resumable = str | os.PathLike[str] | Checkpoint | None
+"""Where a fit is kept while it runs: a file, or a Checkpoint whose owner removes it."""
 
 
 class Model(Protocol):
@@ -46,8 +51,10 @@ class Model(Protocol):
         engine: str = "auto",
         runner: str | Runner = "inline",
         progress: Progress | None = None,
+        checkpoint: Resumable = None,
     ) -> Fit:
-        """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer."""
+        """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer.
+        `checkpoint` is a file in which a long fit is kept while it runs, and from which it goes on."""
         ...
 
 
@@ -77,8 +84,18 @@ class Ascent(Generic[G, L]):
         return self.trace[-1]["bound"]
 
 
+@dataclass(frozen=True)
+class Place(Generic[G]):
+    """Where an ascent stands before a sweep: the globals as the last update left them, whether simpler ones are still
+    proposed, and the sweeps so far."""
+
+    globals: G
+    tidies: bool
+    trace: tuple[Mapping[str, float], ...]
+
+
 def ascend(
-    start: G,
+    start: G | Place[G],
     *,
     local_step: Callable[[G], tuple[L, S]],
     global_step: Callable[[S, G], G],
@@ -87,15 +104,21 @@ def ascend(
     max_sweeps: int,
     tolerance: float,
     progress: Callable[[int, float], None] | None = None,
+    reached: Callable[[Place[G]], None] | None = None,
 ) -> Ascent[G, L]:
     """Coordinate ascent: local step, statistics, bound, global step, until the bound rises by less than `tolerance`
     of itself.
 
     `tidy` may propose simpler globals than the exact update (fewer groups); a proposal that lowers the bound is taken
-    back and no more are made, so the bound never falls.
+    back and no more are made, so the bound never falls. `reached` hears where it stands after each sweep: from such a
+    place an ascent goes on as if it had never stopped.
     """
-    given, plain = start, start
     trace: list[Mapping[str, float]] = []
+    if isinstance(start, Place):
+        tidy, plain, trace = tidy if start.tidies else None, start.globals, list(start.trace)
+        given = tidy(plain) if tidy else plain
+    else:
+        given = plain = start
     while True:
         locals_, stats = local_step(given)
         terms = bound(stats, given)
@@ -116,6 +139,8 @@ def ascend(
             return Ascent(given, locals_, tuple(trace), converged)
         plain = global_step(stats, given)
         given = tidy(plain) if tidy else plain
+        if reached:
+            reached(Place(plain, tidy is not None, tuple(trace)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +184,10 @@ class Rival(ABC):
         engine: str = "auto",
         runner: str | Runner = "inline",
         progress: Progress | None = None,
+        checkpoint: Resumable = None,
     ) -> Fit:
-        """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer."""
+        """Find the truths. `known` are truths the model may see; `engine` and `runner` never change the answer.
+        `checkpoint` is taken and not used: rivals are fast, and begin anew."""
         seed = whole_number("seed", seed, 0)
         choose_kernel(engine)
         choose_runner(runner)
@@ -321,6 +348,34 @@ def provenance(engine: str, runner: str) -> dict[str, Any]:
         "runner": runner,
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+def identity_of(model: Model, claims: Claims, log_truth: Float, seed: int, engine: str) -> dict[str, Any]:
+    """All that decides the bits of a fit, by name: a checkpoint serves no other. Names of sources, objects and values
+    decide nothing, and are not part of it."""
+    arrays = (
+        claims.claim_source, claims.claim_candidate, claims.first_claim, claims.first_candidate,
+        claims.candidate_value,
+    )  # fmt: skip
+    return {
+        "claims": _digest(claims.domain, claims.n_sources, claims.n_values, *arrays),
+        "known truths": _digest(log_truth),
+        "model": model.name,
+        **settings_of(model),
+        "seed": seed,
+        "engine": engine,
+        "version of consilience": consilience.__version__,
+        "version of NumPy": np.__version__,
+        "machine": platform.machine(),
+    }
+
+
+def _digest(*parts: Any) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        is_array = isinstance(part, np.ndarray)
+        digest.update(np.ascontiguousarray(part).data if is_array else repr(part).encode())
+    return digest.hexdigest()
 
 
 def settings_of(model: Any) -> dict[str, Any]:

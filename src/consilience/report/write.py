@@ -28,7 +28,7 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     target = check_path(path)
     page = html(summary)
     try:
-        replace_file(target, page)
+        replace_file(target, page.encode())
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise InputError(

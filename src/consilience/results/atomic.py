@@ -35,16 +35,22 @@ def replacing(target: Path) -> Iterator[Path]:
     _remove_stale(target)
 
 
-def replace_file(target: Path, text: str) -> None:
+def replace_file(target: Path, content: bytes) -> None:
     """Write a file that is there whole or not at all; what was there is replaced."""
     fresh = _beside(target, "saving")
     try:
-        fresh.write_text(text, "utf-8")
+        fresh.write_bytes(content)
         _sync(fresh)
         fresh.replace(target)
     finally:
         fresh.unlink(missing_ok=True)
     _sync(target.parent)
+    _remove_stale(target)
+
+
+def remove_file(target: Path) -> None:
+    """Remove a file that may be there, and what processes that no longer run left beside it."""
+    target.unlink(missing_ok=True)
     _remove_stale(target)
 
 

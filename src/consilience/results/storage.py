@@ -50,17 +50,14 @@ FIT_ARRAYS = ("truth", "decision", "source_reliability")
 FACTS = ("seed", "ties", "sweeps", "converged", "seconds")
 
 
-def save(fit: Fit, folder: str | os.PathLike[str], report: str | None = None) -> Path:
+def save(fit: Fit, folder: str | os.PathLike[str]) -> Path:
     """Write the result into `folder`, replacing a result that is there. Returns the folder's path.
 
-    `report` is the HTML of a page to lie beside it. Raises InputError if the folder holds anything else or cannot be
-    written.
+    Raises InputError if the folder holds anything else or cannot be written.
     """
     target = check_target(folder)
     with replacing(target) as fresh:
         _write(fit, fresh)
-        if report is not None:
-            (fresh / REPORT).write_text(report, "utf-8")
     return target
 
 

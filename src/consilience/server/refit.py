@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,7 @@ import pyarrow as pa
 from consilience.claims.id_types import is_text
 from consilience.errors import ConsilienceError, InputError
 from consilience.models import registry
-from consilience.report.html import html
-from consilience.report.write import summary_of
+from consilience.report.write import summary_of, write_report
 from consilience.results.fit import Fit
 from consilience.results.manifest import REPORT
 from consilience.results.storage import check_target, load, save
@@ -44,16 +44,13 @@ def refit(folder: str, tell: Any) -> None:
     after = model.fit(before.claims, known=known, seed=before.seed, progress=tell)
     # First this: else a result that knows an answer could be taken for one that was given the truth.
     reviews.apply(list(answers))
-    save(after, folder, report=_report(after) if (Path(folder) / REPORT).exists() else None)
+    had_report = (Path(folder) / REPORT).exists()
+    saved = save(after, folder)
     reviews.close()
-
-
-def _report(fit: Fit) -> str | None:
-    """The page that lies in the result, made anew; one that cannot be made must not cost the result."""
-    try:
-        return html(summary_of(fit))
-    except Exception:
-        return None
+    if had_report:
+        # The page that lay in the result, made anew; one that cannot be made does not cost the result.
+        with suppress(Exception):
+            write_report(summary_of(after), saved / REPORT)
 
 
 def known_truths(fit: Fit, answers: Mapping[str, str], applied: set[str]) -> pa.Table | None:

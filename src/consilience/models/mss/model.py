@@ -21,15 +21,19 @@ from consilience.kernels.choose import choose as choose_kernel
 from consilience.kernels.state import LARGEST_SCORE, Beliefs, Globals, Locals, Prior, Stats
 from consilience.models.base import (
     Ascent,
+    Place,
     Progress,
+    Resumable,
     as_claims,
     ascend,
+    identity_of,
     provenance,
     settings_of,
     truth_prior,
     whole_number,
 )
 from consilience.models.mss.bound import bound_terms
+from consilience.models.mss.marks import mark_of, restored
 from consilience.models.mss.reliability import of_groups, right_claims
 from consilience.models.mss.search import Path, Search, Story, as_partition
 from consilience.models.mss.select import grid
@@ -37,6 +41,7 @@ from consilience.models.mss.starts import random_start
 from consilience.models.mss.table import Table
 from consilience.models.mss.updates import global_step, relabel
 from consilience.results.cautions import Caution, disconnected, one_group
+from consilience.results.checkpoint import Checkpoint
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
@@ -67,6 +72,8 @@ FEW_CLAIMS, FEW_OF_SOURCE, MANY_OF_SOURCE = 100_000, 10, 1_000
 larger sample that decides who belongs where. Tables less than twice as large as a sample are taken whole."""
 LIGHT = 100
 """A source with no more claims is light: chance would leave it too few of them."""
+LOST = "settings that lost"
+"""Under this key a checkpoint has those of the grid that need not be tried again."""
 NEGLIGIBLE = 1e-4
 """A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
 
@@ -121,6 +128,7 @@ class MSS:
         engine: str = "auto",
         runner: str | Runner = "inline",
         progress: Progress | None = None,
+        checkpoint: Resumable = None,
     ) -> Fit:
         """Find truths, groups and reliabilities.
 
@@ -128,6 +136,9 @@ class MSS:
         known    : truths of some objects that the model may use (a table or a dict of object to value)
         seed     : decides everything random
         engine, runner : how and where it is computed; they never change the answer
+        progress : told of every sweep: the stage, its number, the bound
+        checkpoint : a file in which a long fit is kept while it runs, removed when it is done; where there is one of
+            the same fit it goes on from there, to the same bits
         """
         seed = whole_number("seed", seed, 0)
         choose_kernel(engine)
@@ -135,8 +146,10 @@ class MSS:
         kernel = choose_kernel(engine, claims.n_claims)
         claims, log_truth, is_known = truth_prior(claims, known)
         find = self._search if self.inference == "partition" else self._ascents
+        kept = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         started = time.perf_counter()
-        found = find(claims, log_truth, is_known, seed, kernel, where, progress)
+        with kept.during(partial(identity_of, self, claims, log_truth, seed, kernel.name)):
+            found = find(claims, log_truth, is_known, seed, kernel, where, progress, kept)
         decisions = [decide(truth, claims.first_candidate, seed) for truth in found.truths]
         decision, ties = decisions[0]
         starts = tuple(
@@ -144,6 +157,8 @@ class MSS:
             for start, (decided, _) in zip(found.starts, decisions, strict=True)
         )
         truth, reliability, learned = self._reported(found, claims)
+        if kept is not checkpoint:
+            kept.remove()
         return Fit(
             model=self.name,
             settings=settings_of(self),
@@ -162,7 +177,12 @@ class MSS:
             groups_found=found.groups,
             prior=found.prior,
             starts=starts,
-            warnings=(*self._warnings(found, starts), *one_group(found.groups), *disconnected(claims)),
+            warnings=(
+                *self._warnings(found, starts),
+                *one_group(found.groups),
+                *disconnected(claims),
+                *([Caution(kept.trouble)] if kept.trouble else []),
+            ),
             provenance=provenance(kernel.name, where.name),
         )
 
@@ -175,6 +195,7 @@ class MSS:
         kernel: Kernel,
         runner: Runner,
         progress: Progress | None,
+        checkpoint: Checkpoint,
     ) -> Found:
         """Partition inference: every start's story, the best moved on, the best first.
 
@@ -196,33 +217,33 @@ class MSS:
                 concentration=self.concentration,
                 max_sweeps=self.max_sweeps,
                 tolerance=self.tolerance,
-                told=lambda record: None,
             )
 
         few, many = _samples(claims, is_known, np.random.default_rng([seed, MOVES + 2]))
         search = over(few)
         stop = Event()
 
-        def path_of(stage: str) -> Path:
-            return Path(partial(progress, stage) if progress else None, stop)
+        def path_of(stage: str, number: int = 0) -> Path:
+            hears = partial(progress, stage) if progress else None
+            return Path(hears, stop, checkpoint=checkpoint, place=[stage, number])
 
         def grow(j: int) -> tuple[Story, Path]:
             path = path_of(f"start {j + 1}/{n_starts}")
-            return replace(search, told=path.told).start(j, np.random.default_rng([seed, j])), path
+            return replace(search, path=path).start(j, np.random.default_rng([seed, j])), path
 
         def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
             """Every story on more objects, with the sweeps that it had, the best first. Those that may yet win are
             swept a few times, in which their groups learn from all of these objects."""
             carried = []
-            for story, path in grown:
-                longer = path_of(stage)
+            for i, (story, path) in enumerate(grown):
+                longer = path_of(stage, i)
                 longer.swept = path.swept + len(path.records)
-                carried.append((replace(search, told=longer.told).carried(story), longer))
+                carried.append((replace(search, path=longer).carried(story), longer))
             highest = max(story.bound for story, _ in carried)
             within = highest - max(DOUBT, HOPELESS * abs(highest))
             return _best_first(
                 [
-                    (replace(search, told=path.told).converge(story, sweeps=4), path)
+                    (replace(search, path=path).converge(story, sweeps=4), path)
                     if story.bound >= within
                     else (story, path)
                     for story, path in carried
@@ -234,7 +255,7 @@ class MSS:
         grown = _best_first(runner.map(grow, range(n_starts), stop))
         best, path = grown[0]
         moving = path_of("larger moves")
-        best = replace(search, told=moving.told).move(best, np.random.default_rng([seed, MOVES]))
+        best = replace(search, path=moving).move(best, np.random.default_rng([seed, MOVES]))
         path.records.extend(moving.records)
         grown[0] = best, path
         if many is not few:
@@ -242,12 +263,12 @@ class MSS:
             grown = carry("more objects", search)
             best, path = grown[0]
             settling = np.random.default_rng([seed, MOVES + 1])
-            grown[0] = replace(search, told=path.told).settle(best, settling), path
+            grown[0] = replace(search, path=path).settle(best, settling), path
         if many is not None:
             search = over(None)
             grown = carry("all objects", search)
             best, path = grown[0]
-            grown[0] = replace(search, told=path.told).converge(best), path
+            grown[0] = replace(search, path=path).converge(best), path
         best, path = grown[0]
         return Found(
             truths=[story.truth for story, _ in grown],
@@ -267,22 +288,34 @@ class MSS:
         kernel: Kernel,
         runner: Runner,
         progress: Progress | None,
+        checkpoint: Checkpoint,
     ) -> Found:
         """Structured or mean-field inference: of the best settings every start, the best first."""
         priors = list(grid()) if self.select == "grid" else [self._prior()]
         _check_range(priors, claims)
         shards = list(claims.shards(runner.n_shards(claims.n_claims), log_truth))
+        lost = list((checkpoint.mark(LOST) or {"settings": ()})["settings"])
         best: list[Ascent[Globals, Sequence[Locals]]] = []
+        winner = 0
         for i, prior in enumerate(priors):
+            if i in lost:
+                continue
             of_settings = f"settings {i + 1}/{len(priors)}, " if len(priors) > 1 else ""
             ascents = []
             for j in range(self.n_starts):
                 rng = np.random.default_rng([seed, j])
                 stage = f"{of_settings}start {j + 1}/{self.n_starts}"
-                ascents.append(self._ascend(claims, shards, prior, rng, kernel, runner, stage, progress))
+                ascents.append(
+                    self._ascend(claims, shards, prior, rng, kernel, runner, stage, progress, checkpoint)
+                )
             ascents.sort(key=lambda ascent: -ascent.bound)
-            if not best or ascents[0].bound > best[0].bound:
-                best, chosen = ascents, prior
+            wins = not best or ascents[0].bound > best[0].bound
+            if best:
+                lost.append(winner if wins else i)
+                checkpoint.forget(f"settings {lost[-1] + 1}/{len(priors)}, ")
+                checkpoint.note(LOST, {"settings": tuple(lost)})
+            if wins:
+                best, chosen, winner = ascents, prior, i
         return Found(
             truths=[np.concatenate([locals_.truth for locals_ in each.locals]) for each in best],
             starts=[{"bound": each.bound, "sweeps": len(each.trace)} for each in best],
@@ -302,6 +335,7 @@ class MSS:
         runner: Runner,
         stage: str,
         progress: Progress | None,
+        checkpoint: Checkpoint,
     ) -> Ascent[Globals, Sequence[Locals]]:
         mean_field = self.inference == "mean-field"
         n_groups = min(self.max_groups or GROUPS, claims.n_sources)
@@ -314,8 +348,15 @@ class MSS:
             warm = locals_ if mean_field else warm
             return locals_, stats
 
+        def reached(place: Place[Globals]) -> None:
+            if checkpoint.is_kept:
+                checkpoint.note(stage, mark_of(place, warm))
+
+        start: Globals | Place[Globals] = random_start(claims, prior, n_groups, rng, tail=mean_field)
+        if mark := checkpoint.mark(stage):
+            start, warm = restored(mark, shards)
         return ascend(
-            random_start(claims, prior, n_groups, rng, tail=mean_field),
+            start,
             local_step=local_step,
             global_step=partial(global_step, prior=prior),
             bound=partial(bound_terms, prior=prior),
@@ -323,6 +364,7 @@ class MSS:
             max_sweeps=self.max_sweeps,
             tolerance=self.tolerance,
             progress=partial(progress, stage) if progress else None,
+            reached=reached,
         )
 
     def _reported(self, found: Found, claims: Claims) -> tuple[Float, Float, dict[str, Any]]:

@@ -3,20 +3,25 @@
 A *story* is a grouping of the sources with everything that follows from it. Sweeps make a story better without moving
 anybody; relocations move one source at a time; a larger move merges two groups or takes one apart, and lets the story
 grow from there. A move that does not raise the bound is taken back.
+
+What takes long is a loop, or a piece of work, that leaves marks: a grouping and beliefs, from which one evaluation
+brings the story back. So a search that was stopped goes on where it was, to the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from consilience.claims.encoding import Float, Int
-from consilience.errors import BoundError
+from consilience.errors import BoundError, CheckpointError
 from consilience.kernels.choose import Kernel
 from consilience.kernels.numpy_partition import group_divergence, log_partition, update_groups
 from consilience.kernels.state import (
@@ -31,6 +36,7 @@ from consilience.models.base import FALL
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.mss.table import Table
+from consilience.results.checkpoint import Checkpoint, Mark
 from consilience.runners.base import Runner
 
 RANDOM_GROUPS = 20
@@ -76,9 +82,52 @@ class Story:
         return np.concatenate([locals_.truth for locals_ in self.locals])
 
 
+@dataclass
+class Path:
+    """The bound from sweep to sweep of a start: whatever was tried, and for the trace what was kept. And the place in
+    the loops that it goes through, under which their marks are kept."""
+
+    progress: Callable[[int, float], None] | None = None
+    stop: Event = field(default_factory=Event)
+    records: list[Mapping[str, float]] = field(default_factory=list)
+    swept: int = 0
+    """Sweeps before these: on other objects, so that their bounds do not compare."""
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    place: list[str | int] = field(default_factory=lambda: ["path", 0])
+    """The name of the path, and of every loop that it is in the number within the one around it."""
+
+    def told(self, record: Mapping[str, float]) -> None:
+        """Note a sweep; a search that was stopped ends here."""
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+        self.records.append(record)
+        if self.progress:
+            self.progress(len(self.records), record["bound"])
+
+    @contextmanager
+    def loop(self) -> Iterator[str]:
+        """One level deeper: the key of the loop."""
+        key = "/".join(map(str, self.place))
+        self.place.append(0)
+        yield key
+        self.place.pop()
+        self.place[-1] = int(self.place[-1]) + 1
+
+    def rising(self, end: float) -> tuple[Mapping[str, float], ...]:
+        """The records that were higher than all before, up to the bound of the story that was kept.
+
+        What was tried and was not enough higher to be kept may have passed it.
+        """
+        kept: list[Mapping[str, float]] = []
+        for record in self.records:
+            if record["bound"] <= end and (not kept or record["bound"] >= kept[-1]["bound"]):
+                kept.append(record)
+        return tuple(kept)
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Everything the search works on. `told` hears of every sweep: the bound and its terms."""
+    """Everything the search works on. `path` hears of every sweep: the bound and its terms."""
 
     table: Table
     kernel: Kernel
@@ -86,21 +135,124 @@ class Search:
     concentration: float | None
     max_sweeps: int
     tolerance: float
-    told: Callable[[Mapping[str, float]], None]
+    path: Path = field(default_factory=Path)
 
     def start(self, j: int, rng: np.random.Generator) -> Story:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
-        if j == 0:
-            alone = self._fresh(np.arange(self.table.claims.n_sources), FAITHFUL)
-            return self.settle(self.converge(alone, sweeps=HELD), rng)
-        story = self._by_agreement() if j == 1 else None
-        if story is None:
-            story = self._at_random(rng)
-        # Counts are learned late: at first a loose crowd must not pass for a group.
-        return self.settle(self.settle(story, rng, counts=False), rng)
+        return self._repeat(lambda: self._start(j, rng))
 
     def move(self, story: Story, rng: np.random.Generator) -> Story:
         """Larger moves than relocations reach: merge groups that share rare values, take big groups apart."""
+        return self._repeat(lambda: self._move(story, rng))
+
+    def carried(self, story: Story) -> Story:
+        """A story that grew on fewer objects, on these."""
+        return self._evaluate(story.grouping, story.beliefs)
+
+    def settle(
+        self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
+    ) -> Story:
+        """Relocate and sweep in turn until nobody moves or it no longer pays."""
+        near = self.table.uncrowded
+
+        def relocate(story: Story) -> tuple[Story, bool]:
+            assert near is not None, "where nobody can be moved there are no rounds"
+            order = self.table.order[rng.permutation(len(self.table.order))]
+            grouping, moved, _ = self.kernel.relocate(near, story.grouping, story.beliefs, order)
+            other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
+            rise = other.bound - story.bound
+            story = other if rise > 0 else story
+            return story, not moved or rise <= self.tolerance * max(1.0, abs(story.bound))
+
+        settled = self._repeat(lambda: story, relocate, rounds if near else 0, rng)
+        return self.converge(settled, counts=counts, sweeps=None if counts else HELD)
+
+    def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
+        """Sweep until the bound rises by less than the tolerance."""
+
+        def sweep(story: Story) -> tuple[Story, bool]:
+            after = self._sweep(story, counts=counts)
+            converged = after.bound - story.bound <= self.tolerance * max(1.0, abs(story.bound))
+            return replace(after, converged=converged), converged
+
+        return self._repeat(lambda: story, sweep, min(sweeps or self.max_sweeps, self.max_sweeps))
+
+    def _repeat(
+        self,
+        first: Callable[[], Story],
+        step: Callable[[Story], tuple[Story, bool]] = lambda story: (story, True),
+        most: int = 0,
+        rng: np.random.Generator | None = None,
+    ) -> Story:
+        """The first story and so many steps from it, or fewer where one says that it was the last.
+
+        It leaves a mark after each, and where there is one goes on from it. `rng` is what all this draws from.
+        """
+        with self.path.loop() as key:
+            before, n, last = len(self.path.records), 0, False
+            if mark := self.path.checkpoint.mark(key):
+                n, last, story = mark["steps"], mark["last"], self._restored(mark)
+                self.path.records.extend(mark["records"])
+                if rng:
+                    rng.bit_generator.state = mark["rng"]
+            else:
+                story = first()
+                self._note(key, story, before, n, last, rng)
+            while n < most and not last:
+                self.path.place[-1] = 0
+                story, last = step(story)
+                n += 1
+                self._note(key, story, before, n, last, rng)
+        return story
+
+    def _note(
+        self, key: str, story: Story, before: int, n: int, last: bool, rng: np.random.Generator | None
+    ) -> None:
+        """Leave a mark of a loop that began when there were so many records, after n steps."""
+        if self.path.checkpoint.is_kept:
+            mark = {
+                **{f"grouping_{name}": value for name, value in vars(story.grouping).items()},
+                **{f"beliefs_{name}": value for name, value in vars(story.beliefs).items()},
+                "converged": story.converged,
+                "terms": story.terms,
+                "records": self.path.records[before:],
+                "steps": n,
+                "last": last,
+                "rng": rng and rng.bit_generator.state,
+            }
+            self.path.checkpoint.note(key, mark)
+
+    def _restored(self, mark: Mark) -> Story:
+        """The story that left a mark."""
+
+        def part(prefix: str) -> dict[str, Any]:
+            return {
+                name.removeprefix(prefix): value for name, value in mark.items() if name.startswith(prefix)
+            }
+
+        story = self._story(Grouping(**part("grouping_")), Beliefs(**part("beliefs_")))
+        if dict(story.terms) != mark["terms"]:
+            raise CheckpointError(
+                f"{self.path.checkpoint.path} gives other numbers here: its bound was {sum(mark['terms'].values())!r}, "
+                f"now {story.bound!r}. It may be of another machine or other libraries: go on there, or delete the "
+                "file to begin anew."
+            )
+        return replace(story, converged=mark["converged"])
+
+    def _start(self, j: int, rng: np.random.Generator) -> Story:
+        first = self._repeat(lambda: self._first(j, rng), rng=rng)
+        if j == 0:
+            return self.settle(self.converge(first, sweeps=HELD), rng)
+        # Counts are learned late: at first a loose crowd must not pass for a group.
+        return self.settle(self.settle(first, rng, counts=False), rng)
+
+    def _first(self, j: int, rng: np.random.Generator) -> Story:
+        if j == 0:
+            return self._fresh(np.arange(self.table.claims.n_sources), FAITHFUL)
+        story = self._by_agreement() if j == 1 else None
+        return self._at_random(rng) if story is None else story
+
+    def _move(self, story: Story, rng: np.random.Generator) -> Story:
         for a, b in self._alike(story):
             group, size = story.grouping.group, story.grouping.size
             if size[a] == 0 or size[b] == 0:
@@ -113,36 +265,6 @@ class Search:
             apart[members] = np.flatnonzero(story.grouping.size == 0)[: len(members)]
             story = self._better(story, self.settle(self._regrouped(story, apart), rng, rounds=3))
         return self.settle(story, rng)
-
-    def carried(self, story: Story) -> Story:
-        """A story that grew on fewer objects, on these."""
-        return self._evaluate(story.grouping, story.beliefs)
-
-    def settle(
-        self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
-    ) -> Story:
-        """Relocate and sweep in turn until nobody moves or it no longer pays."""
-        near = self.table.uncrowded
-        for _ in range(rounds):
-            if near is None:
-                break
-            order = self.table.order[rng.permutation(len(self.table.order))]
-            grouping, moved, _ = self.kernel.relocate(near, story.grouping, story.beliefs, order)
-            other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
-            rise = other.bound - story.bound
-            story = other if rise > 0 else story
-            if not moved or rise <= self.tolerance * max(1.0, abs(story.bound)):
-                break
-        return self.converge(story, counts=counts, sweeps=None if counts else HELD)
-
-    def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
-        """Sweep until the bound rises by less than the tolerance."""
-        for _ in range(min(sweeps or self.max_sweeps, self.max_sweeps)):
-            before = story.bound
-            story = self._sweep(story, counts=counts)
-            if story.bound - before <= self.tolerance * max(1.0, abs(before)):
-                return replace(story, converged=True)
-        return story
 
     def _by_agreement(self) -> Story | None:
         """Groups of sources that agree beyond chance, at the height of agreement that promises most; None where nobody
@@ -201,7 +323,12 @@ class Search:
         return after
 
     def _evaluate(self, grouping: Grouping, beliefs: Beliefs) -> Story:
-        """What the objects say, and the bound."""
+        """What the objects say, and the bound, of which the path is told."""
+        story = self._story(grouping, beliefs)
+        self.path.told({"bound": story.bound, **story.terms})
+        return story
+
+    def _story(self, grouping: Grouping, beliefs: Beliefs) -> Story:
         locals_, stats = self.runner.map_sum(
             self.kernel.partition, self.table.shards, grouping, beliefs, [None] * len(self.table.shards)
         )
@@ -214,9 +341,7 @@ class Search:
                 beliefs, self.table.claims.n_sources, concentration=self.concentration is None
             ),
         }
-        story = Story(grouping, beliefs, locals_, stats, terms)
-        self.told({"bound": story.bound, **terms})
-        return story
+        return Story(grouping, beliefs, locals_, stats, terms)
 
     def _alike(self, story: Story) -> Iterator[tuple[int, int]]:
         """Pairs of groups, at least one of several sources, that share the most values which few others claim.
@@ -257,36 +382,6 @@ class Search:
         first = np.full(len(story.grouping.size), len(self.table.order))
         np.minimum.at(first, story.grouping.group[self.table.order], np.arange(len(self.table.order)))
         return first
-
-
-@dataclass
-class Path:
-    """The bound from sweep to sweep of a start: whatever was tried, and for the trace what was kept."""
-
-    progress: Callable[[int, float], None] | None = None
-    stop: Event = field(default_factory=Event)
-    records: list[Mapping[str, float]] = field(default_factory=list)
-    swept: int = 0
-    """Sweeps before these: on other objects, so that their bounds do not compare."""
-
-    def told(self, record: Mapping[str, float]) -> None:
-        """Note a sweep; a search that was stopped ends here."""
-        if self.stop.is_set():
-            raise KeyboardInterrupt
-        self.records.append(record)
-        if self.progress:
-            self.progress(len(self.records), record["bound"])
-
-    def rising(self, end: float) -> tuple[Mapping[str, float], ...]:
-        """The records that were higher than all before, up to the bound of the story that was kept.
-
-        What was tried and was not enough higher to be kept may have passed it.
-        """
-        kept: list[Mapping[str, float]] = []
-        for record in self.records:
-            if record["bound"] <= end and (not kept or record["bound"] >= kept[-1]["bound"]):
-                kept.append(record)
-        return tuple(kept)
 
 
 def as_partition(story: Story) -> Partition:
