@@ -140,3 +140,4 @@ def test_the_refit_shows_its_progress_and_then_the_new_result(visit: Visit, tmp_
         expect(told).to_have_text("The result now knows your answers.", timeout=90_000)
         page.goto(f"{url}/object?id=Australia")
         expect(page.locator(".lead").first).to_contain_text("was given as the truth")
+        page.close()  # it asks for news of refits, and the server is about to go

@@ -86,7 +86,7 @@ def test_the_report_in_the_result_is_made_anew(vote_result: Path, monkeypatch: p
     refit(str(vote_result), told)
     assert not (vote_result / "report.html").exists()
     (vote_result / "report.html").write_text("old")
-    monkeypatch.setattr(module, "html", lambda summary: "new")
+    monkeypatch.setattr(module, "write_report", lambda summary, path: path.write_text("new"))
     refit(str(vote_result), told)
     assert (vote_result / "report.html").read_text() == "new"
 
