@@ -40,6 +40,7 @@ def generated() -> dict[Path, str]:
         **paper_pages(),
         RESULTS / "search.md": rendered("search"),
         RESULTS / "rivals.md": rendered("rivals"),
+        RESULTS / "speed.md": rendered("speed"),
         RESULTS / "gpu.md": rendered("gpu"),
         DOCS / "reliability.md": rendered("chaos"),
     }

@@ -82,12 +82,12 @@ TABLES: dict[str, tuple[str, Sequence[str], Columns]] = {
 
 
 def main() -> None:
-    PAGE.write_text(page(), "utf-8")
+    PAGE.write_text("\n".join(page()) + "\n", "utf-8")
     print(f"wrote {PAGE.relative_to(HERE.parents[1])}")
 
 
-def page() -> str:
-    """The page: a table for every part that has records."""
+def page() -> list[str]:
+    """The page, line by line: a table for every part that has records."""
     sections, made = [], set()
     for part, (title, keys, columns) in TABLES.items():
         last = {tuple(r[k] for k in keys): r for r in read_records(HERE / "records" / f"{part}.jsonl")}
@@ -99,7 +99,7 @@ def page() -> str:
         ", ".join(f"{key} {value}" for key, value in json.loads(each).items()) for each in sorted(made)
     ]
     sections.append(Section("Provenance", ["made by"], [[line] for line in provenance]))
-    return markdown("How fast and how lean", ABOUT, sections)
+    return markdown("How fast and how lean", ABOUT, sections).splitlines()
 
 
 if __name__ == "__main__":

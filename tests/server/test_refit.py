@@ -139,3 +139,21 @@ def test_why_a_refit_failed_is_shown(visiting: Open, result: Path) -> None:
     assert "mine.txt" in state["message"]
     assert "mine.txt" in client.get("/review").text
     assert client.get("/object?id=Australia").status_code == 200
+
+
+def test_what_lies_beside_a_result_is_not_imported(vote_result: Path) -> None:
+    (vote_result.parent / "pyarrow.py").write_text("raise SystemExit('imported what lies beside the result')")
+    Reviews.beside(vote_result).add("Australia", "Canberra")
+    with serving(vote_result) as (url, _), Client(headers=HEADERS, timeout=30) as client:
+        assert client.post(f"{url}/api/refit").status_code == 202
+        state = ended(client, url)
+    assert state["state"] == "done", state
+
+
+def test_half_a_character_is_refused(vote_result: Path) -> None:
+    with serving(vote_result) as (url, _), Client(headers=HEADERS, timeout=30) as client:
+        for body in (b'{"id": "\\ud800", "value": "a"}', b'{"number": 0, "value": "\\ud800"}'):
+            sent = client.post(
+                f"{url}/api/reviews", content=body, headers={"Content-Type": "application/json"}
+            )
+            assert sent.status_code in (400, 422), sent.text

@@ -56,6 +56,9 @@ class NewAnswer:
     id: str | None = None
     number: int | None = None
 
+    def __post_init__(self) -> None:
+        _check_text(self.value, self.id)
+
 
 @dataclass
 class Skip:
@@ -63,6 +66,18 @@ class Skip:
 
     id: str | None = None
     number: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_text(self.id)
+
+
+def _check_text(*texts: str | None) -> None:
+    """JSON can say half a character, which no store can keep."""
+    for text in texts:
+        try:
+            (text or "").encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half of a character (a lone surrogate); send whole ones") from None
 
 
 def application(explorer: Explorer) -> FastAPI:

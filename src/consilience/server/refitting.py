@@ -23,12 +23,15 @@ class Refitting:
 
     def __init__(self, folder: Path, finished: Callable[[], bool]) -> None:
         self._place = folder.parent  # not in the result, which is to be replaced
-        self._command = [sys.executable, "-m", "consilience.server.refit", str(folder)]
+        # -P: what lies beside the result is data, and no module of ours, whatever it is called.
+        self._command = [sys.executable, "-P", "-m", "consilience.server.refit", str(folder)]
         self._finished = finished
         self._lock = threading.Lock()
         self._state = RefitState()
         self._started = 0.0
         self._process: subprocess.Popen[str] | None = None
+        self._follower: threading.Thread | None = None
+        self._is_cancelled = False
 
     def state(self) -> RefitState:
         """How it goes."""
@@ -53,21 +56,25 @@ class Refitting:
             )
             self._started = time.monotonic()
             self._state = RefitState("running", "Reading the result", n_answers=n_answers)
-            threading.Thread(target=self._follow, args=(self._process,), daemon=True).start()
+            self._is_cancelled = False
+            self._follower = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
+            self._follower.start()
             return True
 
     def cancel(self) -> bool:
-        """Stop the refit; False if none is running. The result stays as it was."""
+        """Stop the refit; False if none is running. The result stays as it was. Until it has ended it is running: no
+        other begins beside it."""
         with self._lock:
-            if self._state.state != "running" or self._process is None:
+            process, follower = self._process, self._follower
+            if self._state.state != "running" or process is None or follower is None:
                 return False
-            self._end("cancelled", "Cancelled; the result is as it was.")
-            process = self._process
+            self._is_cancelled = True
         process.terminate()
         try:
             process.wait(GRACE)
         except subprocess.TimeoutExpired:
             process.kill()
+        follower.join(GRACE)
         return True
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
@@ -93,7 +100,9 @@ class Refitting:
         with self._lock:
             if replaced:  # also where it was cancelled a moment too late
                 self._end("done", "The result now knows your answers.")
-            elif self._state.state == "running":
+            elif self._is_cancelled:
+                self._end("cancelled", "Cancelled; the result is as it was.")
+            else:
                 self._end("failed", f"The refit failed: {failure or 'it left no new result'}")
 
     def _end(self, state: str, message: str) -> None:

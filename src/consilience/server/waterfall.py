@@ -59,7 +59,9 @@ def waterfall(shape: ObjectShape, against: int) -> Waterfall | None:
     total = log(odds[0] / odds[1])
     left = total - sum(nats for *_, nats in parts)
     if abs(left) > NOTABLE and min(odds) > SURE:
-        parts.append(("how common such answers are", None, left))
+        # Under partition inference a voice's nats are a mean over the kinds of object that this one may be, and means
+        # do not add up: what is left is that, with what is common beforehand and whoever is not listed.
+        parts.append(("how they combine, and what is common", None, left))
     elif min(odds) <= SURE:
         total = sum(nats for *_, nats in parts)
 
