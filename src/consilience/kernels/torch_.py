@@ -83,7 +83,7 @@ def device() -> torch.device:
 
 def has_cuda() -> bool:
     """Whether it pays to use this kernel."""
-    return device().type == "cuda"
+    return bool(device().type == "cuda")
 
 
 def partition(
