@@ -20,7 +20,7 @@ import numpy as np
 import consilience as cs
 from consilience.datasets import synthetic
 from consilience.models.mss.reliability import right_claims
-from consilience.results.temper import Voices, temperature, tempered
+from consilience.results.temper import temperature, tempered, voices_by_object
 
 DATA = Path(os.environ.get("CONSILIENCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PLANTED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader", "independent", "guessers")
@@ -38,8 +38,8 @@ def groups_of(fit: cs.Fit) -> Any:
 
 def untempered(fit: cs.Fit) -> cs.Fit:
     """The fit with the model's own posterior."""
-    voices = Voices.of(fit.claims, groups_of(fit))
-    undone = 1 / temperature(voices.n, fit.learned["shared_errors"])
+    voices = voices_by_object(fit.claims, groups_of(fit))
+    undone = 1 / temperature(voices, fit.learned["shared_errors"])
     return replace(fit, truth=tempered(fit.truth, fit.claims.first_candidate, undone))
 
 

@@ -31,8 +31,8 @@ TYPICAL_OBJECTS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
-    """Pairs (object, group) with claims, and their cells: the values that a group claims on an object.
+class Pairs:
+    """Groups with claims on an object, and their cells: the values that a group claims on it.
 
     object    : (n_pairs,)
     group     : (n_pairs,)
@@ -49,7 +49,7 @@ class Voices:
     share: Float
 
     @classmethod
-    def of(cls, claims: Claims, group: Int) -> Voices:
+    def of(cls, claims: Claims, group: Int) -> Pairs:
         """Who speaks on what, where sources of one group speak together; group : (n_sources,)."""
         n_groups = int(group.max(initial=0)) + 1
         said = claims.claim_candidate.astype(np.int64) * n_groups + group[claims.claim_source]
@@ -87,19 +87,19 @@ def shared_errors(claims: Claims, group: Int, truth: Float) -> float:
         chosen = np.arange(claims.n_objects) % stride == 0
         truth = truth[np.repeat(chosen, np.diff(claims.first_candidate))]
         claims = claims.of_objects(chosen)
-    voices = Voices.of(claims, group)
-    n = voices.n
-    right = np.bincount(voices.group[voices.pair], voices.share * truth[voices.candidate])
-    n_objects = np.bincount(voices.group)
+    pairs = Pairs.of(claims, group)
+    n = pairs.n
+    right = np.bincount(pairs.group[pairs.pair], pairs.share * truth[pairs.candidate])
+    n_objects = np.bincount(pairs.group)
     overall = right.sum() / n_objects.sum()
-    mean = ((right + TYPICAL_OBJECTS * overall) / (n_objects + TYPICAL_OBJECTS))[voices.group]
+    mean = ((right + TYPICAL_OBJECTS * overall) / (n_objects + TYPICAL_OBJECTS))[pairs.group]
 
     # For each candidate as the truth, sums over the groups on its object; who does not claim it has the share 0.
     owner = claims.candidate_object()
-    claimed = np.bincount(voices.candidate, voices.share, minlength=claims.n_candidates)
-    square = voices.share * (voices.share - 2 * mean[voices.pair])
-    squared = np.bincount(voices.candidate, square, minlength=claims.n_candidates)
-    expected, of_mean = (np.bincount(voices.object, x, minlength=claims.n_objects) for x in (mean, mean**2))
+    claimed = np.bincount(pairs.candidate, pairs.share, minlength=claims.n_candidates)
+    square = pairs.share * (pairs.share - 2 * mean[pairs.pair])
+    squared = np.bincount(pairs.candidate, square, minlength=claims.n_candidates)
+    expected, of_mean = (np.bincount(pairs.object, x, minlength=claims.n_objects) for x in (mean, mean**2))
     residual, squares = claimed - expected[owner], squared + of_mean[owner]
     together = float(np.sum(truth * (residual**2 - squares)))
     apart = float(np.sum(truth * (n[owner] - 1) * squares))
