@@ -11,9 +11,15 @@ from consilience.datasets.simulated import Simulated
 from consilience.kernels.choose import choose
 from consilience.models.base import truth_prior
 from consilience.models.mss.search import Search
-from consilience.models.mss.table import Table
+from consilience.models.mss.table import Table, with_domains
 from consilience.results.fit import Fit
 from consilience.runners.inline import Inline
+
+
+def table_of(claims: Claims, known: Any = None) -> Table:
+    """A table as MSS sets it up, in one shard."""
+    whole, n_labels = with_domains(*truth_prior(claims, known))
+    return Table.of(whole, n_labels, Inline(1, 1))
 
 
 def search_of(
@@ -26,11 +32,10 @@ def search_of(
 ) -> Search:
     """A search as MSS sets it up, of a table or of claims with no truth known."""
     if isinstance(claims, Claims):
-        claims = Table.of(claims, truth_prior(claims, None)[1], None)
+        claims = table_of(claims)
     return Search(
         table=claims,
         kernel=choose(engine),
-        runner=Inline(1, 1),
         concentration=concentration,
         max_sweeps=max_sweeps,
         tolerance=tolerance,

@@ -19,7 +19,7 @@ import numpy as np
 
 import consilience as cs
 from consilience.datasets import synthetic
-from consilience.models.mss.reliability import right_claims
+from consilience.models.mss.reliability import count_right, right_claims
 from consilience.results.temper import temperature, tempered, voices_by_object
 
 DATA = Path(os.environ.get("CONSILIENCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -58,7 +58,9 @@ def coverage(fit: cs.Fit, made: synthetic.Simulated) -> dict[str, float]:
     planted = dict(zip(*(made.groups[name].to_pylist() for name in ("source", "accuracy")), strict=True))
     true = np.array([planted[name.as_py()] for name in fit.claims.sources])
     found = {
-        f"coverage_{level}": right_claims(fit.claims, fit.truth, groups_of(fit), quantiles)[:, 1:]
+        f"coverage_{level}": right_claims(count_right(fit.claims, fit.truth), groups_of(fit), quantiles)[
+            :, 1:
+        ]
         for level, quantiles in QUANTILES.items()
     }
     of_group = np.array([fit.groups[name].to_pylist() for name in ("low", "high")]).T

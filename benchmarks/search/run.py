@@ -27,7 +27,7 @@ from consilience.kernels.state import Prior
 from consilience.models.mss.bound import bound_terms
 from consilience.models.mss.search import Search
 from consilience.models.mss.starts import random_start
-from consilience.models.mss.table import Table
+from consilience.models.mss.table import Table, with_domains
 from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent
@@ -256,14 +256,8 @@ class Bench(Search):
 def search_of(claims: cs.Claims) -> Bench:
     sizes = np.diff(claims.first_candidate)
     log_truth = -np.log(np.repeat(sizes, sizes).astype(float))
-    return Bench(
-        Table.of(claims, log_truth, None),
-        numba_,
-        Inline(1, 1),
-        None,
-        300,
-        1e-5,
-    )  # type: ignore[arg-type]
+    table = Table.of(*with_domains(claims, log_truth, None), Inline(1, 1))
+    return Bench(table, numba_, None, 300, 1e-5)  # type: ignore[arg-type]
 
 
 def data_sets(only: list[str] | None) -> Iterator[tuple[str, cs.Claims, Path]]:

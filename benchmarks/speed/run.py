@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from consilience.evaluate.provenance import provenance
 from consilience.kernels import numba_
 from consilience.kernels.state import Grouping
 from consilience.models.mss.beliefs import start_beliefs
-from consilience.models.mss.table import Table
+from consilience.models.mss.table import with_domains
 from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent
@@ -105,25 +104,23 @@ def sweep(millions: list[int] | None) -> Iterator[dict[str, Any]]:
     for size in millions or [1, 10]:
         table, _ = Planted(1_000).claims(size * MILLION // DEPTH)
         claims = cs.read_claims(table, domain="common")
-        whole = Table.of(claims, np.zeros(claims.n_candidates), None)
-        beliefs = start_beliefs(claims.n_sources, whole.n_labels, N_LABELS, 0.95, None)
+        shard, n_labels = with_domains(claims, np.zeros(claims.n_candidates), None)
+        beliefs = start_beliefs(claims.n_sources, n_labels, N_LABELS, 0.95, None)
         group = np.random.default_rng(0).integers(N_GROUPS, size=claims.n_sources)
         grouping = Grouping(
             group,
             np.tile(beliefs.reliability, (claims.n_sources, 1, 1)),
             np.tile(beliefs.habit_prior, (claims.n_sources, 1, 1)),
         )
-        shard = whole.whole
-        touched = [getattr(shard, name) for name in shard.__dataclass_fields__] + [
-            np.empty(claims.n_candidates)
-        ]
+        touched = [shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate]
+        touched += [shard.log_truth, shard.label, shard.log_unclaimed, np.empty(claims.n_candidates)]
         n_bytes = sum(part.nbytes for part in touched)
         source, target = np.ones(n_bytes // 8), np.zeros(n_bytes // 8)
 
-        def threads(n: int, whole=whole, given=(grouping, beliefs)) -> float:
-            shards = replace(whole, n_shards=n).shards
+        def threads(n: int, shard=shard, given=(grouping, beliefs)) -> float:
+            shards = list(shard.cut(n))
             runner = Inline(n, n)
-            return best(lambda: runner.map_sum(numba_.partition, shards, *given, [None] * n))
+            return best(lambda: runner.map_sum(numba_.partition, shards, *given))
 
         one = best(lambda shard=shard, given=(grouping, beliefs): numba_.partition(shard, *given))
         copy = best(lambda source=source, target=target: np.copyto(target, source))

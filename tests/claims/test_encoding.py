@@ -13,6 +13,7 @@ from consilience.claims.encoding import (
     domains,
     find_candidates,
     find_common_candidates,
+    joined,
     offsets,
     sort_claims,
 )
@@ -101,12 +102,21 @@ def test_claims_say_what_they_are() -> None:
 def test_claims_on_some_objects_are_those_of_the_whole_table():
     triples = [("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1"), ("a", "z", "3"), ("c", "z", "1")]
     whole = read_claims(triples, domain="claimed")
-    some = whole.of_objects(np.array([True, False, True]))
+    (shard,) = whole.shards(1, np.arange(whole.n_candidates, dtype=float))
+    some = shard.of_objects(np.array([True, False, True]))
     again = read_claims([triple for triple in triples if triple[1] != "y"], domain="claimed")
-    assert list(map(str, some.objects)) == ["x", "z"]
     assert some.n_sources == whole.n_sources
-    assert some.n_values == whole.n_values
-    for name in ("first_claim", "first_candidate", "claim_candidate"):
+    for name in ("first_claim", "first_candidate", "claim_candidate", "claim_source"):
         assert np.array_equal(getattr(some, name), getattr(again, name))
-    said = [str(some.values[v]) for v in some.candidate_value[some.claim_candidate]]
-    assert said == ["1", "2", "3", "1"]
+    said = whole.candidate_value[some.log_truth.astype(int)][some.claim_candidate]
+    assert [str(whole.values[v]) for v in said] == ["1", "2", "3", "1"]
+
+
+@given(st.lists(st.tuples(small, small, small), min_size=1), st.integers(1, 8))
+def test_shards_put_together_are_the_whole(rows: list[tuple[int, int, int]], n_shards: int) -> None:
+    claims = read_claims(rows, on_conflict="first")
+    (whole,) = claims.shards(1, np.arange(claims.n_candidates, dtype=np.float64))
+    again = joined(list(whole.cut(n_shards)))
+    for name in ("claim_source", "claim_candidate", "first_claim", "first_candidate", "log_truth"):
+        assert np.array_equal(getattr(again, name), getattr(whole, name))
+        assert getattr(again, name).dtype == getattr(whole, name).dtype

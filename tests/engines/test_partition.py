@@ -11,7 +11,7 @@ from consilience.kernels.choose import choose
 from consilience.kernels.numpy_partition import expected_log, group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, from_fixed, from_two_words
 from consilience.models.base import truth_prior
-from consilience.models.mss.table import Table
+from consilience.models.mss.table import Table, with_domains
 from consilience.runners.inline import Inline
 from consilience.testing import oracle
 from consilience.testing.strategies import random_beliefs, random_claims, random_grouping
@@ -35,13 +35,9 @@ def table(seed, *, crowded=False):
             domain = slice(claims.first_candidate[m], claims.first_candidate[m + 1])
             log_truth[domain] = -np.inf
             log_truth[rng.integers(domain.start, domain.stop)] = 0.0
-    table = Table.of(claims, log_truth, is_known)
-    beliefs = random_beliefs(seed, table.n_labels)
-    return claims, table.whole, random_grouping(claims, beliefs, seed), beliefs
-
-
-def as_table(claims, shard, beliefs):
-    return Table(claims, shard.log_truth, shard.label, shard.log_unclaimed, beliefs.n_labels)
+    whole, n_labels = with_domains(claims, log_truth, is_known)
+    beliefs = random_beliefs(seed, n_labels)
+    return claims, whole, random_grouping(claims, beliefs, seed), beliefs
 
 
 def close(found, expected, tolerance):
@@ -281,12 +277,14 @@ def test_a_source_that_relocates_alone_is_where_the_bound_is_highest():
 @pytest.mark.parametrize("concentration", [None, 3.0])
 def test_sweeps_that_learn_never_lower_the_bound(counts, concentration):
     for seed in range(100):
-        claims, shard, given, beliefs = table(seed)
+        _, shard, given, beliefs = table(seed)
         if concentration is not None:
             beliefs = replace(beliefs, concentration=concentration)
         path = []
         for engine in TOLERANCE:
-            search = search_of(as_table(claims, shard, beliefs), engine=engine, concentration=concentration)
+            search = search_of(
+                Table.of(shard, beliefs.n_labels, Inline(1, 1)), engine=engine, concentration=concentration
+            )
             story = search._evaluate(given, beliefs)
             for _ in range(6):
                 path.append(story.bound)
@@ -305,8 +303,8 @@ def test_sweeps_that_learn_never_lower_the_bound(counts, concentration):
 def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
     """Nudge every belief of a converged story: the bound, its priors included, does not rise."""
     for seed in (0, 4, 6, 10, 12):
-        claims, shard, given, beliefs = table(seed)
-        search = search_of(as_table(claims, shard, beliefs), max_sweeps=1000, tolerance=1e-9)
+        _, shard, given, beliefs = table(seed)
+        search = search_of(Table.of(shard, beliefs.n_labels, Inline(1, 1)), max_sweeps=1000, tolerance=1e-9)
         story = search.converge(search._evaluate(given, beliefs))
         found = story.beliefs
         slack = 1e-4 * max(1.0, abs(story.bound))

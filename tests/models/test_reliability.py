@@ -8,7 +8,7 @@ import pytest
 from consilience.claims.reading import read_claims
 from consilience.datasets.synthetic import planted
 from consilience.models.mss.model import MSS
-from consilience.models.mss.reliability import right_claims
+from consilience.models.mss.reliability import count_right, right_claims
 
 
 def covered(case, seed, interval):
@@ -18,7 +18,7 @@ def covered(case, seed, interval):
     accuracy = dict(zip(made.groups["source"].to_pylist(), made.groups["accuracy"].to_pylist(), strict=True))
     true = np.array([accuracy[name.as_py()] for name in fit.claims.sources])
     group = fit.groups_found.group[:, 0].astype(np.int64)
-    _, low, high = right_claims(fit.claims, fit.truth, group, interval).T
+    _, low, high = right_claims(count_right(fit.claims, fit.truth), group, interval).T
     return (low <= true) & (true <= high)
 
 
@@ -42,13 +42,13 @@ def test_a_worked_case():
         ("1", "x"): 1.0, ("2", "x"): 1.0, ("3", "x"): 1.0, ("4", "x"): 0.5, ("4", "y"): 0.5,
     }.items():  # fmt: skip
         truth[by_name[object_, value]] = probability
-    mean, low, high = right_claims(claims, truth, np.array([0, 1])).T
+    mean, low, high = right_claims(count_right(claims, truth), np.array([0, 1])).T
     overall = (2.5 + 1.5) / 6
     assert mean == pytest.approx([(2.5 + 2 * overall) / 6, (1.5 + 2 * overall) / 4])
     assert np.all((low < mean) & (mean < high))
     # Known truths instead of a doubtful one: the interval is narrower.
     truth[by_name["4", "x"]], truth[by_name["4", "y"]] = 1.0, 0.0
-    _, surer_low, surer_high = right_claims(claims, truth, np.array([0, 1])).T
+    _, surer_low, surer_high = right_claims(count_right(claims, truth), np.array([0, 1])).T
     assert surer_high[0] - surer_low[0] < high[0] - low[0]
 
 
@@ -64,16 +64,16 @@ def test_a_source_borrows_from_the_others_of_its_group():
     )
     names = claims.sources.to_pylist()
     group = np.array([0 if name.startswith("s") else 1 for name in names])
-    with_the_wrong = right_claims(claims, truth, group)[names.index("new"), 0]
+    with_the_wrong = right_claims(count_right(claims, truth), group)[names.index("new"), 0]
     group[names.index("new")] = 0
-    with_the_right = right_claims(claims, truth, group)[names.index("new"), 0]
+    with_the_right = right_claims(count_right(claims, truth), group)[names.index("new"), 0]
     assert with_the_right > with_the_wrong + 0.4
 
 
 def test_reliabilities_are_numbers_at_the_ends():
     claims = read_claims([("a", "1", "x"), ("b", "1", "x"), ("c", "1", "y")])
     for truth in ([1.0, 0.0], [0.0, 1.0]):
-        found = right_claims(claims, np.array(truth), np.arange(3))
+        found = right_claims(count_right(claims, np.array(truth)), np.arange(3))
         assert np.all(np.isfinite(found))
         assert np.all((found >= 0) & (found <= 1))
         assert np.all((found[:, 1] <= found[:, 0]) & (found[:, 0] <= found[:, 2]))

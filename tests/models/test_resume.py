@@ -13,6 +13,7 @@ import consilience as cs
 from consilience.datasets.capitals import capitals
 from consilience.errors import CheckpointError
 from consilience.models.mss import model as mss
+from consilience.models.mss import samples
 from consilience.models.mss.model import MSS
 from consilience.results.checkpoint import Checkpoint
 from consilience.results.fit import Fit
@@ -101,9 +102,9 @@ def test_what_was_found_is_not_looked_for_again(tmp_path: Path) -> None:
 def test_a_table_that_is_searched_in_samples(
     at: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mss, "FEW_CLAIMS", 200)
-    monkeypatch.setattr(mss, "FEW_OF_SOURCE", 2)
-    monkeypatch.setattr(mss, "MANY_OF_SOURCE", 10)
+    monkeypatch.setattr(samples, "FEW_CLAIMS", 200)
+    monkeypatch.setattr(samples, "FEW_OF_SOURCE", 2)
+    monkeypatch.setattr(samples, "MANY_OF_SOURCE", 10)
     claims = made(7)
     heard: list[str] = []
     whole = MSS().fit(claims, progress=lambda stage, *_: heard.append(stage))

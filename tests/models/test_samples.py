@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import consilience as cs
+from consilience.claims.encoding import Claims
 from consilience.datasets.synthetic import planted
-from consilience.models.mss import model as module
-from consilience.models.mss.model import _samples
+from consilience.models.mss import samples as module
+from consilience.models.mss.samples import samples
+from consilience.models.mss.table import Table, with_domains
+from consilience.runners.inline import Inline
 
 
 @pytest.fixture
@@ -19,19 +25,35 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MANY_OF_SOURCE", 130)
 
 
-def test_samples_are_nested_and_of_the_size_wanted(small_samples: None) -> None:
+def table_of(claims: Claims, is_known: NDArray[np.bool_] | None = None, shards: int = 1) -> Table:
+    """With candidates that carry the number of their object as ln p, to be known by."""
+    whole, n_labels = with_domains(claims, np.zeros(claims.n_candidates), is_known)
+    named = replace(whole, log_truth=claims.candidate_object().astype(float))
+    return Table.of(named, n_labels, Inline(shards=shards))
+
+
+def objects_of(sample: Table) -> set[int]:
+    return set(sample.here.log_truth.astype(int).tolist())
+
+
+def test_samples_are_nested_of_the_size_wanted_and_the_same_however_the_table_is_cut(
+    small_samples: None,
+) -> None:
     claims = cs.read_claims(planted("six-groups", seed=0).claims)
-    few, many = _samples(claims, None, np.random.default_rng(0))
-    assert few is not None
-    assert many is not None
-    assert np.all(many[few])
-    for chosen, wanted in ((few, 4_000), (many, 130 * claims.n_sources)):
-        assert wanted <= claims.of_objects(chosen).n_claims <= wanted + claims.n_sources
+    few, many = samples(table_of(claims), seed=0)
+    assert objects_of(few) < objects_of(many)
+    for sample, wanted in ((few, 4_000), (many, 130 * claims.n_sources)):
+        assert wanted <= sample.n_claims <= wanted + claims.n_sources
+    for shards in (2, 7):
+        again = samples(table_of(claims, shards=shards), seed=0)
+        assert [objects_of(sample) for sample in again] == [objects_of(few), objects_of(many)]
+        assert np.array_equal(again[1].here.claim_candidate, many.here.claim_candidate)
+    assert objects_of(samples(table_of(claims), seed=1)[0]) != objects_of(few)
 
 
 def test_small_tables_are_taken_whole() -> None:
-    claims = cs.read_claims(planted("six-groups", seed=0).claims)
-    assert _samples(claims, None, np.random.default_rng(0)) == [None, None]
+    table = table_of(cs.read_claims(planted("six-groups", seed=0).claims))
+    assert samples(table, seed=0) == (table, table)
 
 
 @pytest.mark.parametrize("case", ["copied-leader", "six-groups", "independent"])
@@ -82,11 +104,10 @@ def test_light_sources_and_known_truths_are_not_sampled_away(small_samples: None
     claims = cs.read_claims(rows)
     is_known = np.zeros(claims.n_objects, np.bool_)
     is_known[-3:] = True
-    few, _ = _samples(claims, is_known, np.random.default_rng(0))
-    assert few is not None
-    names = [str(name) for name, is_chosen in zip(claims.objects, few, strict=True) if is_chosen]
-    assert {f"object{m}" for m in range(batch)} <= set(names)
-    assert np.all(few[is_known])
+    few, _ = samples(table_of(claims, is_known), seed=0)
+    names = {str(claims.objects[m]) for m in objects_of(few)}
+    assert {f"object{m}" for m in range(batch)} <= names
+    assert set(np.flatnonzero(is_known).tolist()) <= objects_of(few)
 
     fit = cs.MSS().fit(claims, seed=0)
     group = dict(zip(fit.sources["source"].to_pylist(), fit.sources["group"].to_pylist(), strict=True))

@@ -11,7 +11,8 @@ import pytest
 from consilience.claims.reading import read_claims
 from consilience.datasets.synthetic import planted
 from consilience.errors import SettingsError
-from consilience.models.mss.model import MSS, Found
+from consilience.models.mss.found import Found
+from consilience.models.mss.model import MSS
 from consilience.models.mss.search import LOYAL, as_partition
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.vote import Vote
@@ -221,7 +222,8 @@ def test_a_wrong_answer_on_few_objects_is_not_given_silently():
 )
 def test_another_story_is_said_where_it_is_close_and_different(six_groups, behind, agreement, said):
     model, fit = MSS(), MSS(n_starts=1).fit(six_groups[1])
-    found = Found([fit.truth], [], fit.groups_found, fit.prior, fit.trace, True)
+    table = search_of(six_groups[1]).table
+    found = Found(table, [], [], fit.groups_found, fit.prior, fit.trace, True)
     best = {"bound": -1000.0, "sweeps": 9, "agreement": 1.0}
     agreeing = {"bound": -1000.5, "sweeps": 9, "agreement": 1.0}
     other = {"bound": -1000.0 - behind, "sweeps": 9, "agreement": agreement}

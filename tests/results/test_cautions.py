@@ -14,7 +14,7 @@ from consilience.kernels.state import Globals
 from consilience.models.mss.model import MSS
 from consilience.models.registry import model
 from consilience.models.vote import Vote
-from consilience.results.cautions import KINDS, Caution, disconnected, one_group
+from consilience.results.cautions import KINDS, Caution, Connected, disconnected, one_group
 from consilience.results.storage import load
 
 TWO_PARTS = [("a", "1", "x"), ("b", "1", "x"), ("c", "2", "y"), ("d", "3", "z"), ("d", "2", "z")]
@@ -39,12 +39,13 @@ def test_parts_without_a_common_object_are_counted_and_named():
         (caution,) = (warning for warning in fitted.warnings if warning.kind == "disconnected")
         assert caution.data == {"n_parts": 2, "sizes": [2, 2]}
         assert "2 sources ('a', 'b'); 2 sources ('c', 'd')" in caution
-    assert not list(disconnected(read_claims([*TWO_PARTS, ("a", "2", "x")])))
+    joined = read_claims([*TWO_PARTS, ("a", "2", "x")])
+    assert not list(disconnected(Connected.of(joined), joined.sources))
 
 
 def test_only_the_largest_parts_are_named():
     claims = read_claims([(f"s{n}", f"o{n}", "x") for n in range(1000)])
-    (caution,) = disconnected(claims)
+    (caution,) = disconnected(Connected.of(claims), claims.sources)
     assert caution.data["n_parts"] == 1000
     assert len(caution) < 400
     assert "and 997 more" in caution

@@ -25,8 +25,49 @@ RUN = 4_000_000
 """Claims that are worked on at a time, where all of them at once would take too much memory."""
 
 
+class Encoded:
+    """Claims as arrays, whether all of a table or a run of its objects."""
+
+    claim_source: Int
+    claim_candidate: Int
+    first_claim: Int
+    first_candidate: Int
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects."""
+        return len(self.first_claim) - 1
+
+    @property
+    def n_claims(self) -> int:
+        """Number of claims."""
+        return len(self.claim_source)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, over all objects."""
+        return int(self.first_candidate[-1])
+
+    def claim_object(self) -> Int:
+        """(n_claims,) the object of each claim."""
+        return np.repeat(np.arange(self.n_objects), np.diff(self.first_claim))
+
+    def candidate_object(self) -> Int:
+        """(n_candidates,) the object of each candidate."""
+        return np.repeat(np.arange(self.n_objects), np.diff(self.first_candidate))
+
+    def runs(self) -> Iterator[tuple[slice, slice]]:
+        """Runs of consecutive objects, and their claims: what is worked out of so many at a time takes little room."""
+        first = 0
+        while first < self.n_objects:
+            past = int(np.searchsorted(self.first_claim, self.first_claim[first] + RUN, side="right")) - 1
+            past = max(past, first + 1)
+            yield slice(first, past), slice(int(self.first_claim[first]), int(self.first_claim[past]))
+            first = past
+
+
 @dataclass(frozen=True, eq=False)
-class Shard:
+class Shard(Encoded):
     """A run of consecutive objects: all that a kernel sees of the claims.
 
     claim_source    : (n_claims,)      who claims
@@ -36,8 +77,9 @@ class Shard:
     log_truth       : (n_candidates,)  ln p(t_m = z): uniform, or -inf where a known truth rules z out
     label           : (n_candidates,)  the candidate's value as a label; all 0 unless labels are common to all objects
     log_unclaimed   : (n_objects,)     ln p(t_m is a value that nobody claims): -inf where that cannot be
+    is_known        : (n_objects,)     whose truth is known
 
-    The last two are for the partition inference alone, and empty where no one needs them.
+    The last three are for the partition inference alone, and empty where no one needs them.
     """
 
     claim_source: Int
@@ -47,16 +89,11 @@ class Shard:
     log_truth: Float
     label: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     log_unclaimed: Float = field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def n_objects(self) -> int:
-        """Number of objects in this shard."""
-        return len(self.first_claim) - 1
-
-    @property
-    def n_candidates(self) -> int:
-        """Number of candidates, over all objects of this shard."""
-        return int(self.first_candidate[-1])
+    is_known: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    n_sources: int = 0
+    """Sources of the whole table."""
+    first_object: int = 0
+    """How many objects of the whole table come before these."""
 
     @cached_property
     def most_claims(self) -> Int:
@@ -66,9 +103,49 @@ class Shard:
         np.maximum.at(most, sizes, np.diff(self.first_claim))
         return most
 
+    def cut(self, n_shards: int) -> Iterator[Shard]:
+        """Split into runs of consecutive objects with about equally many claims each."""
+        wanted = np.linspace(0, self.n_claims, min(n_shards, max(self.n_objects, 1)) + 1)[1:-1]
+        inner = np.searchsorted(self.first_claim, wanted)
+        edges = np.unique(np.concatenate([[0], inner, [self.n_objects]]))
+        for start, stop in pairwise(edges):
+            claims = slice(self.first_claim[start], self.first_claim[stop])
+            candidates = slice(self.first_candidate[start], self.first_candidate[stop])
+            yield replace(
+                self,
+                claim_source=self.claim_source[claims],
+                claim_candidate=_from(self.claim_candidate[claims], candidates.start),
+                first_claim=_from(self.first_claim[start : stop + 1], claims.start),
+                first_candidate=_from(self.first_candidate[start : stop + 1], candidates.start),
+                log_truth=self.log_truth[candidates],
+                label=self.label[candidates],
+                log_unclaimed=self.log_unclaimed[start:stop],
+                is_known=self.is_known[start:stop],
+                first_object=self.first_object + int(start),
+            )
+
+    def of_objects(self, chosen: NDArray[np.bool_]) -> Shard:
+        """Some of the objects, as a shard of their own."""
+        if chosen.all():
+            return self
+        of_claim = np.repeat(chosen, np.diff(self.first_claim))
+        of_candidate = np.repeat(chosen, np.diff(self.first_candidate))
+        place = np.cumsum(of_candidate, dtype=np.int32) - np.int32(1)
+        return replace(
+            self,
+            claim_source=self.claim_source[of_claim],
+            claim_candidate=place[self.claim_candidate[of_claim]],
+            first_claim=_packed(self.first_claim, chosen),
+            first_candidate=_packed(self.first_candidate, chosen),
+            log_truth=self.log_truth[of_candidate],
+            label=self.label[of_candidate] if len(self.label) else self.label,
+            log_unclaimed=self.log_unclaimed[chosen] if len(self.log_unclaimed) else self.log_unclaimed,
+            is_known=self.is_known[chosen] if len(self.is_known) else self.is_known,
+        )
+
 
 @dataclass(frozen=True, eq=False)
-class Claims:
+class Claims(Encoded):
     """A table of claims in canonical order: whatever the order of its rows, the same arrays.
 
     Vocabularies are sorted; claims are sorted by object, then source. A pair (object, value of its domain) is
@@ -105,79 +182,31 @@ class Claims:
         return len(self.sources)
 
     @property
-    def n_objects(self) -> int:
-        """Number of objects."""
-        return len(self.first_claim) - 1
-
-    @property
-    def n_claims(self) -> int:
-        """Number of claims."""
-        return len(self.claim_source)
-
-    @property
     def n_values(self) -> int:
         """Number of distinct values, over all domains."""
         return len(self.values)
 
-    @property
-    def n_candidates(self) -> int:
-        """Number of candidates, over all objects."""
-        return len(self.candidate_value)
-
-    def claim_object(self) -> Int:
-        """(n_claims,) the object of each claim."""
-        return np.repeat(np.arange(self.n_objects), np.diff(self.first_claim))
-
-    def runs(self) -> Iterator[tuple[slice, slice]]:
-        """Runs of consecutive objects, and their claims: what is worked out of so many at a time takes little room."""
-        first = 0
-        while first < self.n_objects:
-            past = int(np.searchsorted(self.first_claim, self.first_claim[first] + RUN, side="right")) - 1
-            past = max(past, first + 1)
-            yield slice(first, past), slice(int(self.first_claim[first]), int(self.first_claim[past]))
-            first = past
-
-    def of_objects(self, chosen: NDArray[np.bool_]) -> Claims:
-        """The claims on some of the objects; sources and values stay as they are, claimed or not."""
-        of_claim = np.repeat(chosen, np.diff(self.first_claim))
-        of_candidate = np.repeat(chosen, np.diff(self.first_candidate))
-        place = np.cumsum(of_candidate, dtype=np.int32) - np.int32(1)
-        which = np.flatnonzero(chosen)
-        objects: Any = self.objects
-        objects = objects.take(which) if hasattr(objects, "take") else [objects[int(m)] for m in which]
-        return replace(
-            self,
-            objects=objects,
-            claim_source=self.claim_source[of_claim],
-            claim_candidate=place[self.claim_candidate[of_claim]],
-            first_claim=_packed(self.first_claim, chosen),
-            first_candidate=_packed(self.first_candidate, chosen),
-            candidate_value=self.candidate_value[of_candidate],
-        )
-
-    def candidate_object(self) -> Int:
-        """(n_candidates,) the object of each candidate."""
-        return np.repeat(np.arange(self.n_objects), np.diff(self.first_candidate))
-
     def shards(
-        self, n_shards: int, log_truth: Float, label: Int | None = None, log_unclaimed: Float | None = None
+        self,
+        n_shards: int,
+        log_truth: Float,
+        label: Int | None = None,
+        log_unclaimed: Float | None = None,
+        is_known: NDArray[np.bool_] | None = None,
     ) -> Iterator[Shard]:
         """Split into runs of consecutive objects with about equally many claims each."""
-        wanted = np.linspace(0, self.n_claims, min(n_shards, max(self.n_objects, 1)) + 1)[1:-1]
-        inner = np.searchsorted(self.first_claim, wanted)
-        edges = np.unique(np.concatenate([[0], inner, [self.n_objects]]))
-        for start, stop in pairwise(edges):
-            claims = slice(self.first_claim[start], self.first_claim[stop])
-            candidates = slice(self.first_candidate[start], self.first_candidate[stop])
-            yield Shard(
-                claim_source=self.claim_source[claims],
-                claim_candidate=_from(self.claim_candidate[claims], candidates.start),
-                first_claim=_from(self.first_claim[start : stop + 1], claims.start),
-                first_candidate=_from(self.first_candidate[start : stop + 1], candidates.start),
-                log_truth=log_truth[candidates],
-                label=np.zeros(0, np.int64) if label is None else label[candidates],
-                log_unclaimed=np.zeros(0) if log_unclaimed is None else log_unclaimed[start:stop],
-            )
+        whole = Shard(
+            claim_source=self.claim_source,
+            claim_candidate=self.claim_candidate,
+            first_claim=self.first_claim,
+            first_candidate=self.first_candidate,
+            log_truth=log_truth,
+            label=np.zeros(0, np.int64) if label is None else label,
+            log_unclaimed=np.zeros(0) if log_unclaimed is None else log_unclaimed,
+            is_known=np.zeros(0, np.bool_) if is_known is None else is_known,
+            n_sources=self.n_sources,
+        )
+        return whole.cut(n_shards)
 
     def __repr__(self) -> str:
         return (
@@ -189,6 +218,32 @@ class Claims:
 def _from(index: Int, start: int) -> Int:
     """Indices counted from `start`; from 0 they are the same array."""
     return index - index.dtype.type(start) if start else index
+
+
+def joined(pieces: Sequence[Shard]) -> Shard:
+    """Shards that follow each other, as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    candidates = np.cumsum([0] + [piece.n_candidates for piece in pieces[:-1]])
+    claims = np.cumsum([0] + [piece.n_claims for piece in pieces[:-1]])
+
+    def moved(name: str, by: Int) -> Int:
+        each = [_from(getattr(piece, name), -int(start)) for piece, start in zip(pieces, by, strict=True)]
+        if name.startswith("first"):  # where one piece ends the next begins
+            each = [each[0], *(first[1:] for first in each[1:])]
+        return np.concatenate(each)
+
+    return replace(
+        pieces[0],
+        claim_source=np.concatenate([piece.claim_source for piece in pieces]),
+        claim_candidate=moved("claim_candidate", candidates),
+        first_claim=moved("first_claim", claims),
+        first_candidate=moved("first_candidate", candidates),
+        log_truth=np.concatenate([piece.log_truth for piece in pieces]),
+        label=np.concatenate([piece.label for piece in pieces]),
+        log_unclaimed=np.concatenate([piece.log_unclaimed for piece in pieces]),
+        is_known=np.concatenate([piece.is_known for piece in pieces]),
+    )
 
 
 def _packed(first: Int, chosen: NDArray[np.bool_]) -> Int:

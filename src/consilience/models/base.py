@@ -22,7 +22,7 @@ from consilience.claims.encoding import Claims, Float
 from consilience.errors import BoundError, SettingsError, UnsuitableTableError
 from consilience.kernels.choose import choose as choose_kernel
 from consilience.kernels.segments import Labels, Segments
-from consilience.results.cautions import Caution, disconnected
+from consilience.results.cautions import Caution, Connected, disconnected
 from consilience.results.checkpoint import Checkpoint
 from consilience.results.decide import decide
 from consilience.results.fit import Fit
@@ -200,7 +200,7 @@ class Rival(ABC):
         reliability[:, : 1 if answer.reliability.ndim == 1 else 3] = answer.reliability.reshape(
             claims.n_sources, -1
         )
-        warnings = [*answer.warnings, *disconnected(claims)]
+        warnings = [*answer.warnings, *disconnected(Connected.of(claims), claims.sources)]
         if not answer.converged:
             text = f"Not converged: {answer.rounds:,} rounds were not enough."
             warnings.insert(0, Caution(text, "not-converged", rounds=answer.rounds))
@@ -350,16 +350,12 @@ def provenance(engine: str, runner: str) -> dict[str, Any]:
     }
 
 
-def identity_of(model: Model, claims: Claims, log_truth: Float, seed: int, engine: str) -> dict[str, Any]:
-    """All that decides the bits of a fit, by name: a checkpoint serves no other. Names of sources, objects and values
-    decide nothing, and are not part of it."""
-    arrays = (
-        claims.claim_source, claims.claim_candidate, claims.first_claim, claims.first_candidate,
-        claims.candidate_value,
-    )  # fmt: skip
+def identity_of(
+    model: Model, of_table: Callable[[], Mapping[str, str]], seed: int, engine: str
+) -> dict[str, Any]:
+    """All that decides the bits of a fit, by name: a checkpoint serves no other."""
     return {
-        "claims": _digest(claims.domain, claims.n_sources, claims.n_values, *arrays),
-        "known truths": _digest(log_truth),
+        **of_table(),
         "model": model.name,
         **settings_of(model),
         "seed": seed,
@@ -367,6 +363,19 @@ def identity_of(model: Model, claims: Claims, log_truth: Float, seed: int, engin
         "version of consilience": consilience.__version__,
         "version of NumPy": np.__version__,
         "machine": platform.machine(),
+    }
+
+
+def digests(claims: Claims, log_truth: Float) -> dict[str, str]:
+    """Of a table and what is known of it. Names of sources, objects and values decide nothing, and are not part of
+    it."""
+    arrays = (
+        claims.claim_source, claims.claim_candidate, claims.first_claim, claims.first_candidate,
+        claims.candidate_value,
+    )  # fmt: skip
+    return {
+        "claims": _digest(claims.domain, claims.n_sources, claims.n_values, *arrays),
+        "known truths": _digest(log_truth),
     }
 
 

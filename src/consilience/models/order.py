@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims, Int
+from consilience.claims.encoding import Claims, Int, Shard
 from consilience.results.decide import scatter_bits
 
 
-def structural_order(claims: Claims) -> Int:
+def structural_order(claims: Claims | Shard) -> Int:
     """Sources in an order that depends on the claims alone: renaming or reshuffling does not change who comes first."""
     return np.argsort(colours(claims)[0], kind="stable")
 
 
 def colours(
-    claims: Claims, possible: NDArray[np.bool_] | None = None, rounds: int = 4
+    claims: Claims | Shard, possible: NDArray[np.bool_] | None = None, rounds: int = 4
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """(n_sources,) and (n_candidates,) hashes that depend on the claims alone, and on what known truths leave possible.
 

@@ -150,7 +150,7 @@ def _worth(fit: Fit) -> Worth:
 
 def _certainty(fit: Fit) -> Certainty:
     claims, found = fit.claims, is_found(fit)
-    second, alone = runner_up(fit)
+    second, alone = runner_up(fit.claims, fit.truth, fit.decision)
     probability = fit.truth[fit.decision]
     # The seed may decide a tie for the candidate that rounding left behind.
     margin = np.maximum(probability - fit.truth[second], 0.0)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from consilience.claims.encoding import Claims, Int
+from consilience.claims.encoding import Claims, Int, Shard
 from consilience.kernels.state import Globals
 from consilience.results.groups import Numbering
 
@@ -51,9 +52,45 @@ class Caution(str):
         return cls(str(record["message"]), str(record["kind"]), **record["data"])
 
 
-def disconnected(claims: Claims) -> Iterator[Caution]:
+@dataclass(frozen=True, eq=False)
+class Connected:
+    """Which sources share objects, directly or through others; it adds over shards.
+
+    part : (n_sources,) the part that each source is in, numbered by its first source
+    """
+
+    part: Int
+
+    @classmethod
+    def of(cls, claims: Claims | Shard) -> Connected:
+        """Run by run, until all sources are in one part."""
+        found = cls(np.arange(claims.n_sources))
+        for objects, here in claims.runs():
+            source = claims.claim_source[here]
+            is_first = np.zeros(len(source), np.bool_)
+            is_first[claims.first_claim[objects] - here.start] = True
+            found = found._joined(source[:-1][~is_first[1:]], source[1:][~is_first[1:]])
+            if found.part.max(initial=0) == 0:
+                break
+        return found
+
+    def __add__(self, other: Connected) -> Connected:
+        # A source and the first of its part in the other are in one part.
+        _, first = np.unique(other.part, return_index=True)
+        return self._joined(np.arange(len(other.part)), first[other.part])
+
+    def _joined(self, one: Int, other: Int) -> Connected:
+        """With these sources, pair by pair, in one part."""
+        n_sources = len(self.part)
+        edges = self.part[one], self.part[other]
+        graph = sparse.coo_array((np.ones(len(one), np.int32), edges), shape=(n_sources, n_sources))
+        _, joined = connected_components(graph.tocsr(), directed=False)
+        return Connected(np.unique(joined[self.part], return_inverse=True)[1])
+
+
+def disconnected(connected: Connected, sources: Sequence[Any]) -> Iterator[Caution]:
     """Whether the sources fall into parts that no object connects; the largest are named."""
-    part = _parts(claims)
+    part = connected.part
     n_parts = int(part.max(initial=0)) + 1
     if n_parts < 2:
         return
@@ -64,7 +101,7 @@ def disconnected(claims: Claims) -> Iterator[Caution]:
     named = []
     for p in largest:
         members = np.flatnonzero(part == p)[:NAMED]
-        names = ", ".join(show(_plain(claims.sources[int(i)])) for i in members)
+        names = ", ".join(show(_plain(sources[int(i)])) for i in members)
         more = ", …" if sizes[p] > NAMED else ""
         named.append(f"{quantity(int(sizes[p]), 'source')} ({names}{more})")
     rest = f" and {n_parts - PARTS:,} more" if n_parts > PARTS else ""
@@ -75,22 +112,6 @@ def disconnected(claims: Claims) -> Iterator[Caution]:
         n_parts=n_parts,
         sizes=sizes[largest].tolist(),
     )
-
-
-def _parts(claims: Claims) -> Int:
-    """(n_sources,) the part that each source is in. Run by run, until all are in one."""
-    part, n_sources = np.arange(claims.n_sources), claims.n_sources
-    for objects, here in claims.runs():
-        source = part[claims.claim_source[here]]
-        is_first = np.zeros(len(source), np.bool_)
-        is_first[claims.first_claim[objects] - here.start] = True
-        edges = source[:-1][~is_first[1:]], source[1:][~is_first[1:]]
-        graph = sparse.coo_array((np.ones(len(edges[0]), np.int32), edges), shape=(n_sources, n_sources))
-        _, joined = connected_components(graph.tocsr(), directed=False)
-        part = np.unique(joined[part], return_inverse=True)[1]
-        if part.max(initial=0) == 0:
-            break
-    return part
 
 
 def one_group(found: Globals) -> Iterator[Caution]:

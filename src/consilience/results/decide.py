@@ -11,7 +11,7 @@ TIED = 1e-9
 """Probabilities closer than this are equal: less is rounding, not evidence."""
 
 
-def decide(truth: Float, first_candidate: Int, seed: int) -> tuple[Int, int]:
+def decide(truth: Float, first_candidate: Int, seed: int, first_object: int = 0) -> tuple[Int, int]:
     """The most probable candidate of each object, and how many objects had a tie.
 
     A tie goes to the candidate that a hash of (seed, object) points at: no order of claims, shards or threads
@@ -19,6 +19,7 @@ def decide(truth: Float, first_candidate: Int, seed: int) -> tuple[Int, int]:
 
     truth           : (n_candidates,)  probabilities
     first_candidate : (n_objects + 1,) every object has at least one candidate
+    first_object    : how many objects come before these
     returns decision (n_objects,) int64, n_ties
     """
     sizes, starts = np.diff(first_candidate), first_candidate[:-1]
@@ -26,14 +27,15 @@ def decide(truth: Float, first_candidate: Int, seed: int) -> tuple[Int, int]:
         return np.zeros(0, np.int64), 0
     tied = truth >= np.repeat(np.maximum.reduceat(truth, starts) - TIED, sizes)
     n_tied = np.add.reduceat(tied.astype(np.int64), starts)
-    pick = (_hash(np.arange(len(sizes), dtype=np.uint64), seed) % n_tied.astype(np.uint64)).astype(np.int64)
+    numbers = np.arange(first_object, first_object + len(sizes), dtype=np.uint64)
+    pick = (hashed(numbers, seed) % n_tied.astype(np.uint64)).astype(np.int64)
     tied_before: Int = np.cumsum(tied) - tied  # over all candidates
     rank: Int = tied_before - np.repeat(tied_before[starts], sizes)
     decision = np.flatnonzero(tied & (rank == np.repeat(pick, sizes)))
     return decision, int(np.count_nonzero(n_tied > 1))
 
 
-def _hash(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+def hashed(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """Two rounds of the splitmix64 finaliser: every bit of seed and index reaches every bit of the result."""
     mixed = scatter_bits(index + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
     return scatter_bits(mixed ^ np.uint64(0xD1B54A32D192ED03))

@@ -13,6 +13,8 @@ from consilience.errors import ResultFormatError
 
 SCHEMA = 1
 FORMAT = "consilience result"
+SPREAD_FORMAT = "consilience result in parts"
+"""What a cluster wrote: tables for people and their tools, too large to be loaded whole."""
 MANIFEST = "manifest.json"
 SEAL = "sha256"
 """The key of the hash of all other keys; a result of before there was one has none."""
@@ -29,11 +31,11 @@ FILES = (
 )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a result that this version can read."""
+def read_manifest(folder: Path, formats: tuple[str, ...] = (FORMAT,)) -> dict[str, Any]:
+    """The manifest of a result of one of these formats that this version can read."""
     advice = "Give the folder that `consilience fit --out` or `fit.save` wrote."
     try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
     except OSError as error:
         found = (
             f"there is no {MANIFEST} in it that can be read" if folder.is_dir() else "there is no such folder"
@@ -41,7 +43,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ResultFormatError(f"{folder} is not a consilience result: {found}. {advice}") from error
     except ValueError as error:
         raise ResultFormatError(f"{folder / MANIFEST} is damaged ({error}). Run the fit again.") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    manifest = manifest if isinstance(manifest, dict) else {}
+    kind = manifest.get("format")
+    if kind == SPREAD_FORMAT and kind not in formats:
+        raise ResultFormatError(
+            f"{folder} is a result in parts, which a cluster wrote. It is not loaded whole: read its truths.parquet, "
+            "sources.parquet and groups.parquet with DuckDB, Polars, pandas or Arrow."
+        )
+    if kind not in formats:
         raise ResultFormatError(f"{folder} is not a consilience result: its {MANIFEST} is not ours. {advice}")
     schema = manifest.get("schema")
     if not isinstance(schema, int) or not isinstance(manifest.get("files"), dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from consilience.errors import ClaimsError, Problem
 from consilience.results.tables import is_found
 
 if TYPE_CHECKING:
+    from consilience.claims.truths import Truths
     from consilience.results.fit import Fit
 
 
@@ -99,19 +101,24 @@ def gold_candidates(truth: Any, claims: Claims, table: str = "truth") -> tuple[I
     gold = align_truths(truths, claims)
     n_gold = int(np.count_nonzero(gold != -1))
     if not n_gold:
-        theirs, ours = ([str(name) for name in names[:3]] for names in (truths.objects, claims.objects))
-        raise ClaimsError(
-            table,
-            [
-                Problem(
-                    "no-overlap",
-                    f"none of the {len(truths.objects):,} objects with a truth has a claim "
-                    f"(truth has {', '.join(theirs)} …; claims have {', '.join(ours)} …)",
-                    "give the truths of these claims, with objects written the same way",
-                )
-            ],
-        )
+        raise no_overlap(truths, table, claims.objects)
     return gold, len(truths.objects) - n_gold
+
+
+def no_overlap(truths: Truths, table: str, objects: Sequence[Any] = ()) -> ClaimsError:
+    """The error that truths are of other objects than the claims, of which some are shown."""
+    theirs, ours = (", ".join(str(name) for name in names[:3]) for names in (truths.objects, objects))
+    shown = f"truth has {theirs} …" + (f"; claims have {ours} …" if ours else "")
+    return ClaimsError(
+        table,
+        [
+            Problem(
+                "no-overlap",
+                f"none of the {len(truths.objects):,} objects with a truth has a claim ({shown})",
+                "give the truths of these claims, with objects written the same way",
+            )
+        ],
+    )
 
 
 def calibration_error(probability: Float, right: NDArray[np.bool_], bins: int = BINS) -> float:

@@ -33,6 +33,7 @@ from consilience.results.manifest import (
     MANIFEST,
     REPORT,
     SCHEMA,
+    SPREAD_FORMAT,
     check_files,
     digest,
     read_manifest,
@@ -104,7 +105,7 @@ def _obstacle(target: Path) -> str | None:
         if not there:
             return None
         try:
-            ours = {MANIFEST, REPORT, *read_manifest(target)["files"]}
+            ours = {MANIFEST, REPORT, *read_manifest(target, (FORMAT, SPREAD_FORMAT))["files"]}
         except ResultFormatError as error:
             went = MANIFEST in there and isinstance(error.__cause__, FileNotFoundError)
             if went and not (target / MANIFEST).is_symlink():
@@ -150,7 +151,7 @@ def _write(fit: Fit, folder: Path) -> None:
     values = pa.table({"value": ids(claims.values)})
     pq.write_table(values, folder / "values.parquet", row_group_size=ROWS_AT_A_TIME)
     _write_claims(claims, folder / "claims.parquet")
-    _write_json(folder / "trace.json", {"sweeps": fit.trace, "starts": fit.starts})
+    write_json(folder / "trace.json", {"sweeps": fit.trace, "starts": fit.starts})
     np.savez(folder / "state.npz", allow_pickle=False, **_arrays(fit))
     manifest = {
         "format": FORMAT,
@@ -171,7 +172,7 @@ def _write(fit: Fit, folder: Path) -> None:
         "files": {name: digest(folder / name) for name in FILES},
     }
     plain = json.loads(json.dumps(manifest, allow_nan=False, default=_plain))
-    _write_json(folder / MANIFEST, sealed(plain))
+    write_json(folder / MANIFEST, sealed(plain))
 
 
 def read_fit(
@@ -266,7 +267,8 @@ def _column(path: Path, name: str) -> pa.Array:
     return ids(pq.read_table(path, columns=[name]).column(name))
 
 
-def _write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: Any) -> None:
+    """Write what JSON can hold, and NumPy's numbers and arrays."""
     path.write_text(json.dumps(content, indent=1, allow_nan=False, default=_plain), "utf-8")
 
 

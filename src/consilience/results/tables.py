@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims, Int
+from consilience.claims.encoding import Claims, Float, Int
+from consilience.kernels.state import Globals
 from consilience.results.decide import decide
 from consilience.results.groups import Numbering
 
@@ -24,10 +25,14 @@ def truths_table(fit: Fit) -> pa.Table:
     The runner-up is the most probable of the other candidates. Where there is no other, it is null and the
     margin is the whole probability.
     """
-    claims, decision = fit.claims, fit.decision
-    second, alone = runner_up(fit)
-    probability = fit.truth[decision]
-    margin = probability - np.where(alone, 0.0, fit.truth[second])
+    return decided(fit.claims, fit.truth, fit.decision)
+
+
+def decided(claims: Claims, truth: Float, decision: Int) -> pa.Table:
+    """The same, of some claims with the probabilities of their candidates and the decisions."""
+    second, alone = runner_up(claims, truth, decision)
+    probability = truth[decision]
+    margin = probability - np.where(alone, 0.0, truth[second])
     return pa.table(
         {
             "object": ids(claims.objects),
@@ -43,29 +48,38 @@ def truths_table(fit: Fit) -> pa.Table:
 
 def sources_table(fit: Fit) -> pa.Table:
     """source, reliability, low, high, group, n_claims: the most reliable first, then by id."""
-    order = source_order(fit)
-    mean, low, high = (pa.array(column, from_pandas=True) for column in fit.source_reliability[order].T)
-    if fit.groups_found is None:
-        group = pa.nulls(fit.claims.n_sources, pa.int64())
+    n_claims = np.bincount(fit.claims.claim_source, minlength=fit.claims.n_sources)
+    return rated(fit.claims.sources, fit.source_reliability, fit.groups_found, n_claims)
+
+
+def rated(sources: Sequence[Any], reliability: Float, groups: Globals | None, n_claims: Int) -> pa.Table:
+    """The same, of sources with their reliabilities (n_sources, 3), their groups and how much they claim."""
+    order = _most_reliable_first(reliability)
+    mean, low, high = (pa.array(column, from_pandas=True) for column in reliability[order].T)
+    if groups is None:
+        group = pa.nulls(len(order), pa.int64())
     else:
-        number = Numbering.of(fit.groups_found).of_source[order]
+        number = Numbering.of(groups).of_source[order]
         group = pa.array(number, pa.int64(), mask=number == 0)
-    n_claims = np.bincount(fit.claims.claim_source, minlength=fit.claims.n_sources)[order]
     return pa.table(
         {
-            "source": ids(fit.claims.sources).take(pa.array(order)),
+            "source": ids(sources).take(pa.array(order)),
             "reliability": mean,
             "low": low,
             "high": high,
             "group": group,
-            "n_claims": n_claims.astype(np.int64),
+            "n_claims": n_claims[order].astype(np.int64),
         }
     )
 
 
 def source_order(fit: Fit) -> Int:
     """(n_sources,) sources by falling reliability, equal ones by id, those without any last."""
-    return np.argsort(-fit.source_reliability[:, 0], kind="stable")
+    return _most_reliable_first(fit.source_reliability)
+
+
+def _most_reliable_first(reliability: Float) -> Int:
+    return np.argsort(-reliability[:, 0], kind="stable")
 
 
 def against_majority(fit: Fit) -> pa.Table:
@@ -106,11 +120,10 @@ def is_found(fit: Fit) -> NDArray[np.bool_]:
     return np.ones(fit.claims.n_objects, np.bool_) if fit.known is None else ~fit.known
 
 
-def runner_up(fit: Fit) -> tuple[Int, NDArray[np.bool_]]:
+def runner_up(claims: Claims, truth: Float, decision: Int) -> tuple[Int, NDArray[np.bool_]]:
     """(n_objects,) the most probable candidate beside the decision, and whether there is none."""
-    claims = fit.claims
-    others = fit.truth.copy()
-    others[fit.decision] = -1.0
+    others = truth.copy()
+    others[decision] = -1.0
     starts, sizes = claims.first_candidate[:-1], np.diff(claims.first_candidate)
     if not len(sizes):
         return np.zeros(0, np.int64), np.zeros(0, np.bool_)

@@ -20,12 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from consilience.claims.encoding import Claims, Float, Int
+from consilience.claims.encoding import Encoded, Float, Int
 
 INDEPENDENT_OBJECTS = 10.0
 """So many more objects on which groups toss coins: in a small table, chance is no evidence of shared errors."""
-MANY_CLAIMS = 1_000_000
-"""Claims that are enough to tell how far groups err together: of larger tables, evenly spread objects are looked at."""
 TYPICAL_OBJECTS = 2.0
 """So many more objects on which a group is as right as all of them."""
 
@@ -41,7 +39,7 @@ class Pairs:
     share     : (n_cells,) of the pair's claims
     """
 
-    claims: Claims
+    claims: Encoded
     object: Int
     group: Int
     pair: Int
@@ -49,7 +47,7 @@ class Pairs:
     share: Float
 
     @classmethod
-    def of(cls, claims: Claims, group: Int) -> Pairs:
+    def of(cls, claims: Encoded, group: Int) -> Pairs:
         """Who speaks on what, where sources of one group speak together; group : (n_sources,)."""
         n_groups = int(group.max(initial=0)) + 1
         said = claims.claim_candidate.astype(np.int64) * n_groups + group[claims.claim_source]
@@ -66,7 +64,7 @@ class Pairs:
         return np.bincount(self.object, minlength=self.claims.n_objects)
 
 
-def voices_by_object(claims: Claims, group: Int) -> Int:
+def voices_by_object(claims: Encoded, group: Int) -> Int:
     """(n_objects,) how many groups claim something about each object; group : (n_sources,)."""
     n, n_groups = np.empty(claims.n_objects, np.int64), int(group.max(initial=0)) + 1
     for objects, here in claims.runs():
@@ -76,17 +74,12 @@ def voices_by_object(claims: Claims, group: Int) -> Int:
     return n
 
 
-def shared_errors(claims: Claims, group: Int, truth: Float) -> float:
+def shared_errors(claims: Encoded, group: Int, truth: Float) -> float:
     """ρ: how far groups are right and wrong together, from 0 (by chance) to 1 (always).
 
     group : (n_sources,)    the group of each source
     truth : (n_candidates,) q(t_m = z)
     """
-    stride = -(-claims.n_claims // MANY_CLAIMS)
-    if stride > 1:
-        chosen = np.arange(claims.n_objects) % stride == 0
-        truth = truth[np.repeat(chosen, np.diff(claims.first_candidate))]
-        claims = claims.of_objects(chosen)
     pairs = Pairs.of(claims, group)
     n = pairs.n
     right = np.bincount(pairs.group[pairs.pair], pairs.share * truth[pairs.candidate])

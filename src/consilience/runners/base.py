@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Event
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from consilience.claims.encoding import Shard
-from consilience.kernels.choose import G, P, S, Step
-from consilience.kernels.state import Locals
-
+L = TypeVar("L")  # what a shard keeps
+S = TypeVar("S")  # what shards add up
 R = TypeVar("R")
 
 
 class Runner(Protocol):
-    """Maps the local step over shards and sums what they give. Stats are integers: any order gives the same bits."""
+    """Maps steps over shards and sums what they give. Statistics are integers, or tuples that are put together in the
+    order of the shards: where and when a step runs cannot change a bit."""
 
     @property
     def name(self) -> str:
         """What it is called on the command line and in provenance."""
+        ...
+
+    @property
+    def here(self) -> Runner:
+        """The runner for what is in this process anyway."""
         ...
 
     def n_shards(self, n_claims: int) -> int:
@@ -26,13 +30,23 @@ class Runner(Protocol):
         ...
 
     def map_sum(
-        self, step: Step[G, P, S], shards: Sequence[Shard], given: G, prior: P, warm: Sequence[Locals | None]
-    ) -> tuple[Sequence[Locals], S]:
-        """One local step on every shard: each shard's locals, and the sum of their statistics."""
+        self,
+        step: Callable[..., tuple[L, S]],
+        shards: Sequence[Any],
+        given: Any,
+        prior: Any = None,
+        *kept: Sequence[Any],
+    ) -> tuple[Sequence[Any], S]:
+        """A step on every shard, `step(shard, given, prior, *kept of the shard)`: what each shard keeps, for later
+        steps or `fetch`, and the sum of what they give."""
+        ...
+
+    def fetch(self, kept: Sequence[Any]) -> list[Any]:
+        """What shards kept, brought here."""
         ...
 
     def map(self, work: Callable[[int], R], items: Sequence[int], stop: Event) -> list[R]:
-        """Independent work, side by side where that is possible: the results in order.
+        """Independent work in this process, side by side where that is possible: the results in order.
 
         Where one piece fails, or the whole is interrupted, `stop` tells the others, and none is left running.
         """

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from threading import Event
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from consilience.claims.encoding import Shard
 from consilience.errors import SettingsError
-from consilience.kernels.choose import G, P, S, Step
-from consilience.kernels.state import Locals
-from consilience.runners.base import R
+from consilience.runners.base import L, R, S
 
 SMALL = 50_000
 """Claims below which a second thread costs more than it saves."""
@@ -57,19 +54,30 @@ class Inline:
             pool.shutdown(cancel_futures=True)
 
     def map_sum(
-        self, step: Step[G, P, S], shards: Sequence[Shard], given: G, prior: P, warm: Sequence[Locals | None]
-    ) -> tuple[Sequence[Locals], S]:
-        """One local step on every shard."""
-        if len(shards) == 1 or self._threads() == 1:
-            done = [step(shard, given, prior, w) for shard, w in zip(shards, warm, strict=True)]
+        self,
+        step: Callable[..., tuple[L, S]],
+        shards: Sequence[Any],
+        given: Any,
+        prior: Any = None,
+        *kept: Sequence[Any],
+    ) -> tuple[Sequence[L], S]:
+        """A step on every shard."""
+        jobs = list(zip(shards, *kept, strict=True))
+        if len(jobs) == 1 or self._threads() == 1:
+            done = [step(shard, given, prior, *its) for shard, *its in jobs]
         else:
             with ThreadPoolExecutor(self._threads()) as pool:
-                done = list(
-                    pool.map(
-                        lambda pair: step(pair[0], given, prior, pair[1]), zip(shards, warm, strict=True)
-                    )
-                )
-        return [locals_ for locals_, _ in done], reduce(add, (stats for _, stats in done))
+                done = list(pool.map(lambda job: step(job[0], given, prior, *job[1:]), jobs))
+        return [keeps for keeps, _ in done], reduce(add, (stats for _, stats in done))
+
+    def fetch(self, kept: Sequence[Any]) -> list[Any]:
+        """They are here."""
+        return list(kept)
+
+    @property
+    def here(self) -> Inline:
+        """All is in this process."""
+        return self
 
     def _threads(self) -> int:
         return self.threads or os.cpu_count() or 1

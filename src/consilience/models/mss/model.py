@@ -4,49 +4,44 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from numbers import Real
-from threading import Event
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import digamma
 
-from consilience.claims.encoding import Claims, Float, Shard
+from consilience.claims.encoding import Claims, Int
 from consilience.errors import SettingsError
 from consilience.kernels.choose import Kernel
 from consilience.kernels.choose import choose as choose_kernel
-from consilience.kernels.state import LARGEST_SCORE, Beliefs, Globals, Locals, Prior, Stats
+from consilience.kernels.state import Beliefs, Prior
 from consilience.models.base import (
-    Ascent,
-    Place,
     Progress,
     Resumable,
     as_claims,
-    ascend,
+    digests,
     identity_of,
     provenance,
     settings_of,
     truth_prior,
     whole_number,
 )
-from consilience.models.mss.bound import bound_terms
-from consilience.models.mss.marks import mark_of, restored
-from consilience.models.mss.reliability import of_groups, right_claims
-from consilience.models.mss.search import Path, Search, Story, as_partition
+from consilience.models.mss.answer import Answer, answer
+from consilience.models.mss.ascents import Climb
+from consilience.models.mss.found import Found
+from consilience.models.mss.partition import CLOSE, DOUBT, best_partition
+from consilience.models.mss.search import Search
 from consilience.models.mss.select import grid
-from consilience.models.mss.starts import random_start
-from consilience.models.mss.table import Table
-from consilience.models.mss.updates import global_step, relabel
+from consilience.models.mss.spread import digests_of, prepared
+from consilience.models.mss.table import Table, with_domains
 from consilience.results.cautions import Caution, disconnected, one_group
 from consilience.results.checkpoint import Checkpoint
-from consilience.results.decide import decide
 from consilience.results.fit import Fit
-from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
+from consilience.results.spread import SpreadFit
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
+from consilience.runners.spread import Spread
 
 INFERENCES = ("partition", "structured", "mean-field")
 COUNTS = {
@@ -59,23 +54,8 @@ SMALLEST, LARGEST = 1e-9, 1e6
 """Of counts, b and κ of the paper's inferences: far beyond, sums of Γ and ψ lose the digits that the bound needs."""
 RELIABILITY, CONCENTRATION, GROUPS = (1.0, 2.0), 5.0, 30
 """b, κ and the truncation of structured and mean-field inference, where none are given."""
-CLOSE, DIFFERENT = 0.005, 0.02
-"""Two stories are close within this share of the bound, and different beyond this share of the objects."""
-DOUBT = 25.0
-"""Nats within which they are close in any case: what the bound leaves out differs from story to story."""
-HOPELESS = 2 * CLOSE
-"""A story this share of the bound behind on more objects than it grew on will not win, and is swept no further."""
-MOVES = 2**31
-"""Where the larger moves' randomness begins: apart from that of any start, however many there are."""
-FEW_CLAIMS, FEW_OF_SOURCE, MANY_OF_SOURCE = 100_000, 10, 1_000
-"""Claims in a sample of objects where groups are looked for: in all, and a source's on average; and a source's in the
-larger sample that decides who belongs where. Tables less than twice as large as a sample are taken whole."""
-LIGHT = 100
-"""A source with no more claims is light: chance would leave it too few of them."""
-LOST = "settings that lost"
-"""Under this key a checkpoint has those of the grid that need not be tried again."""
-NEGLIGIBLE = 1e-4
-"""A membership below this is proposed for removal: an empty pair (group, object) costs bound and time."""
+DIFFERENT = 0.02
+"""Two stories are different beyond this share of the objects."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +99,20 @@ class MSS:
     def __post_init__(self) -> None:
         _check(self)
 
+    @overload
+    def fit(
+        self,
+        claims: Spread,
+        *,
+        known: Any = None,
+        seed: int = 0,
+        engine: str = "auto",
+        runner: str | Runner = "inline",
+        progress: Progress | None = None,
+        checkpoint: Resumable = None,
+    ) -> SpreadFit: ...
+
+    @overload
     def fit(
         self,
         claims: Any,
@@ -129,10 +123,22 @@ class MSS:
         runner: str | Runner = "inline",
         progress: Progress | None = None,
         checkpoint: Resumable = None,
-    ) -> Fit:
+    ) -> Fit: ...
+
+    def fit(
+        self,
+        claims: Any,
+        *,
+        known: Any = None,
+        seed: int = 0,
+        engine: str = "auto",
+        runner: str | Runner = "inline",
+        progress: Progress | None = None,
+        checkpoint: Resumable = None,
+    ) -> Fit | SpreadFit:
         """Find truths, groups and reliabilities.
 
-        claims   : Claims, or anything `read_claims` takes
+        claims   : Claims, or anything `read_claims` takes; or claims that a cluster read, which stay there
         known    : truths of some objects that the model may use (a table or a dict of object to value)
         seed     : decides everything random
         engine, runner : how and where it is computed; they never change the answer
@@ -141,242 +147,119 @@ class MSS:
             the same fit it goes on from there, to the same bits
         """
         seed = whole_number("seed", seed, 0)
+        kept = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        if isinstance(claims, Spread):
+            return self._fit_spread(claims, known, seed, choose_kernel(engine), progress, kept)
         choose_kernel(engine)
         where, claims = choose_runner(runner), as_claims(claims)
         kernel = choose_kernel(engine, claims.n_claims)
         claims, log_truth, is_known = truth_prior(claims, known)
-        find = self._search if self.inference == "partition" else self._ascents
-        kept = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         started = time.perf_counter()
-        with kept.during(partial(identity_of, self, claims, log_truth, seed, kernel.name)):
-            found = find(claims, log_truth, is_known, seed, kernel, where, progress, kept)
-        decisions = [decide(truth, claims.first_candidate, seed) for truth in found.truths]
-        decision, ties = decisions[0]
-        starts = tuple(
-            {**start, "agreement": float(np.mean(decided == decision))}
-            for start, (decided, _) in zip(found.starts, decisions, strict=True)
-        )
-        truth, reliability, learned = self._reported(found, claims)
+        with kept.during(partial(identity_of, self, partial(digests, claims, log_truth), seed, kernel.name)):
+            if self.inference == "partition":
+                whole, n_labels = with_domains(claims, log_truth, is_known)
+                found = self._partition(Table.of(whole, n_labels, where), seed, kernel, progress, kept)
+            else:
+                (whole,) = claims.shards(1, log_truth)
+                found = self._climb(claims, Table.of(whole, 1, where), seed, kernel, progress, kept)
+        reported = answer(found, seed)
         if kept is not checkpoint:
             kept.remove()
         return Fit(
-            model=self.name,
-            settings=settings_of(self),
-            learned=learned,
             claims=claims,
-            truth=truth,
-            decision=decision,
-            source_reliability=reliability,
-            seed=seed,
-            ties=ties,
-            sweeps=int(found.starts[0]["sweeps"]),
-            converged=found.converged,
-            seconds=time.perf_counter() - started,
+            truth=np.concatenate(where.fetch(reported.truth)),
+            decision=_in_whole(where.fetch(reported.decision), found.table, claims),
             known=is_known,
-            trace=found.trace,
-            groups_found=found.groups,
-            prior=found.prior,
-            starts=starts,
-            warnings=(
+            seconds=time.perf_counter() - started,
+            provenance=provenance(kernel.name, where.name),
+            **self._told(found, reported, claims.sources, seed, kept),
+        )
+
+    def _fit_spread(
+        self,
+        claims: Spread,
+        known: Any,
+        seed: int,
+        kernel: Kernel,
+        progress: Progress | None,
+        kept: Checkpoint,
+    ) -> SpreadFit:
+        """The same, of claims that are elsewhere and stay there."""
+        if self.inference != "partition":
+            raise SettingsError("inference", "'partition' for claims that a cluster read", self.inference)
+        started = time.perf_counter()
+        parts, table = prepared(claims, known)
+        with kept.during(partial(identity_of, self, partial(digests_of, claims, parts), seed, kernel.name)):
+            found = self._partition(table, seed, kernel, progress, kept)
+        reported = answer(found, seed)
+        return SpreadFit(
+            claims=claims,
+            parts=parts,
+            truth=reported.truth,
+            decision=reported.decision,
+            seconds=time.perf_counter() - started,
+            provenance=provenance(kernel.name, claims.runner.name),
+            **self._told(found, reported, claims.sources, seed, kept),
+        )
+
+    def _told(
+        self, found: Found, reported: Answer, sources: Sequence[Any], seed: int, kept: Checkpoint
+    ) -> dict[str, Any]:
+        """What a fit tells beside truths and decisions."""
+        starts = tuple(
+            {**start, "agreement": agreement}
+            for start, agreement in zip(found.starts, reported.agreement, strict=True)
+        )
+        return {
+            "model": self.name,
+            "settings": settings_of(self),
+            "learned": learned_settings(found.prior) | reported.learned,
+            "source_reliability": reported.reliability,
+            "seed": seed,
+            "ties": reported.ties,
+            "sweeps": int(starts[0]["sweeps"]),
+            "converged": found.converged,
+            "trace": found.trace,
+            "groups_found": found.groups,
+            "prior": found.prior,
+            "starts": starts,
+            "warnings": (
                 *self._warnings(found, starts),
                 *one_group(found.groups),
-                *disconnected(claims),
+                *disconnected(reported.connected, sources),
                 *([Caution(kept.trouble)] if kept.trouble else []),
             ),
-            provenance=provenance(kernel.name, where.name),
-        )
+        }
 
-    def _search(
+    def _partition(
+        self, table: Table, seed: int, kernel: Kernel, progress: Progress | None, kept: Checkpoint
+    ) -> Found:
+        search = Search(table, kernel, self.concentration, self.max_sweeps, self.tolerance)
+        return best_partition(search, self.n_starts, seed, progress, kept)
+
+    def _climb(
         self,
         claims: Claims,
-        log_truth: Float,
-        is_known: NDArray[np.bool_] | None,
+        table: Table,
         seed: int,
         kernel: Kernel,
-        runner: Runner,
         progress: Progress | None,
-        checkpoint: Checkpoint,
+        kept: Checkpoint,
     ) -> Found:
-        """Partition inference: every start's story, the best moved on, the best first.
-
-        Of a large table some objects tell where to look for groups, more of them who belongs where, and all of them
-        what follows.
-        """
-
-        def over(chosen: NDArray[np.bool_] | None) -> Search:
-            """The search among these objects, or all."""
-            some, log_prior, known = claims, log_truth, is_known
-            if chosen is not None:
-                some = claims.of_objects(chosen)
-                log_prior = log_truth[np.repeat(chosen, np.diff(claims.first_candidate))]
-                known = None if is_known is None else is_known[chosen]
-            return Search(
-                table=Table.of(some, log_prior, known, runner.n_shards(some.n_claims)),
-                kernel=kernel,
-                runner=runner,
-                concentration=self.concentration,
-                max_sweeps=self.max_sweeps,
-                tolerance=self.tolerance,
-            )
-
-        few, many = _samples(claims, is_known, np.random.default_rng([seed, MOVES + 2]))
-        search = over(few)
-        stop = Event()
-
-        def path_of(stage: str, number: int = 0) -> Path:
-            hears = partial(progress, stage) if progress else None
-            return Path(hears, stop, checkpoint=checkpoint, place=[stage, number])
-
-        def grow(j: int) -> tuple[Story, Path]:
-            path = path_of(f"start {j + 1}/{n_starts}")
-            return replace(search, path=path).start(j, np.random.default_rng([seed, j])), path
-
-        def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
-            """Every story on more objects, with the sweeps that it had, the best first. Those that may yet win are
-            swept a few times, in which their groups learn from all of these objects."""
-            carried = []
-            for i, (story, path) in enumerate(grown):
-                longer = path_of(stage, i)
-                longer.swept = path.swept + len(path.records)
-                carried.append((replace(search, path=longer).carried(story), longer))
-            highest = max(story.bound for story, _ in carried)
-            within = highest - max(DOUBT, HOPELESS * abs(highest))
-            return _best_first(
-                [
-                    (replace(search, path=path).converge(story, sweeps=4), path)
-                    if story.bound >= within
-                    else (story, path)
-                    for story, path in carried
-                ]
-            )
-
-        # Where nobody can be moved, other starts would stay where they begin.
-        n_starts = self.n_starts if search.table.uncrowded else 1
-        grown = _best_first(runner.map(grow, range(n_starts), stop))
-        best, path = grown[0]
-        moving = path_of("larger moves")
-        best = replace(search, path=moving).move(best, np.random.default_rng([seed, MOVES]))
-        path.records.extend(moving.records)
-        grown[0] = best, path
-        if many is not few:
-            search = over(many)
-            grown = carry("more objects", search)
-            best, path = grown[0]
-            settling = np.random.default_rng([seed, MOVES + 1])
-            grown[0] = replace(search, path=path).settle(best, settling), path
-        if many is not None:
-            search = over(None)
-            grown = carry("all objects", search)
-            best, path = grown[0]
-            grown[0] = replace(search, path=path).converge(best), path
-        best, path = grown[0]
-        return Found(
-            truths=[story.truth for story, _ in grown],
-            starts=[{"bound": story.bound, "sweeps": p.swept + len(p.records)} for story, p in grown],
-            groups=as_partition(best),
-            prior=best.beliefs,
-            trace=path.rising(best.bound),
-            converged=best.converged,
-        )
-
-    def _ascents(
-        self,
-        claims: Claims,
-        log_truth: Float,
-        is_known: NDArray[np.bool_] | None,
-        seed: int,
-        kernel: Kernel,
-        runner: Runner,
-        progress: Progress | None,
-        checkpoint: Checkpoint,
-    ) -> Found:
-        """Structured or mean-field inference: of the best settings every start, the best first."""
-        priors = list(grid()) if self.select == "grid" else [self._prior()]
-        _check_range(priors, claims)
-        shards = list(claims.shards(runner.n_shards(claims.n_claims), log_truth))
-        lost = list((checkpoint.mark(LOST) or {"settings": ()})["settings"])
-        best: list[Ascent[Globals, Sequence[Locals]]] = []
-        winner = 0
-        for i, prior in enumerate(priors):
-            if i in lost:
-                continue
-            of_settings = f"settings {i + 1}/{len(priors)}, " if len(priors) > 1 else ""
-            ascents = []
-            for j in range(self.n_starts):
-                rng = np.random.default_rng([seed, j])
-                stage = f"{of_settings}start {j + 1}/{self.n_starts}"
-                ascents.append(
-                    self._ascend(claims, shards, prior, rng, kernel, runner, stage, progress, checkpoint)
-                )
-            ascents.sort(key=lambda ascent: -ascent.bound)
-            wins = not best or ascents[0].bound > best[0].bound
-            if best:
-                lost.append(winner if wins else i)
-                checkpoint.forget(f"settings {lost[-1] + 1}/{len(priors)}, ")
-                checkpoint.note(LOST, {"settings": tuple(lost)})
-            if wins:
-                best, chosen, winner = ascents, prior, i
-        return Found(
-            truths=[np.concatenate([locals_.truth for locals_ in each.locals]) for each in best],
-            starts=[{"bound": each.bound, "sweeps": len(each.trace)} for each in best],
-            groups=best[0].globals,
-            prior=chosen,
-            trace=best[0].trace,
-            converged=best[0].converged,
-        )
-
-    def _ascend(
-        self,
-        claims: Claims,
-        shards: Sequence[Shard],
-        prior: Prior,
-        rng: np.random.Generator,
-        kernel: Kernel,
-        runner: Runner,
-        stage: str,
-        progress: Progress | None,
-        checkpoint: Checkpoint,
-    ) -> Ascent[Globals, Sequence[Locals]]:
-        mean_field = self.inference == "mean-field"
-        n_groups = min(self.max_groups or GROUPS, claims.n_sources)
-        step = kernel.mean_field if mean_field else kernel.structured
-        warm: Sequence[Locals | None] = [None] * len(shards)
-
-        def local_step(given: Globals) -> tuple[Sequence[Locals], Stats]:
-            nonlocal warm
-            locals_, stats = runner.map_sum(step, shards, given, prior, warm)
-            warm = locals_ if mean_field else warm
-            return locals_, stats
-
-        def reached(place: Place[Globals]) -> None:
-            if checkpoint.is_kept:
-                checkpoint.note(stage, mark_of(place, warm))
-
-        start: Globals | Place[Globals] = random_start(claims, prior, n_groups, rng, tail=mean_field)
-        if mark := checkpoint.mark(stage):
-            start, warm = restored(mark, shards)
-        return ascend(
-            start,
-            local_step=local_step,
-            global_step=partial(global_step, prior=prior),
-            bound=partial(bound_terms, prior=prior),
-            tidy=None if mean_field else partial(_tidy, prior=prior),
+        climb = Climb(
+            claims=claims,
+            table=table,
+            kernel=kernel,
+            mean_field=self.inference == "mean-field",
+            n_groups=min(self.max_groups or GROUPS, claims.n_sources),
+            n_starts=self.n_starts,
             max_sweeps=self.max_sweeps,
             tolerance=self.tolerance,
-            progress=partial(progress, stage) if progress else None,
-            reached=reached,
+            seed=seed,
+            progress=progress,
+            checkpoint=kept,
         )
-
-    def _reported(self, found: Found, claims: Claims) -> tuple[Float, Float, dict[str, Any]]:
-        """Truths and reliabilities as a user should read them, and what was learned. The paper's inferences give what
-        the paper gives; of a partition, truths are no surer than groups that err together allow."""
-        truth, learned = found.truths[0], learned_settings(found.prior)
-        if isinstance(found.prior, Prior):
-            return truth, of_groups(found.groups, found.prior), learned
-        group = found.groups.group[:, 0].astype(np.int64)
-        shared = learned["shared_errors"] = shared_errors(claims, group, truth)
-        truth = tempered(truth, claims.first_candidate, temperature(voices_by_object(claims, group), shared))
-        return truth, right_claims(claims, truth, group), learned
+        return climb.best(list(grid()) if self.select == "grid" else [self._prior()])
 
     def _warnings(self, found: Found, starts: Sequence[Mapping[str, float]]) -> Iterator[Caution]:
         """What a user should know before trusting the answer."""
@@ -428,57 +311,10 @@ class MSS:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What an inference found; of every start the truths and a record, the best first, of the best the rest."""
-
-    truths: Sequence[Float]
-    starts: Sequence[Mapping[str, float]]
-    groups: Globals
-    prior: Prior | Beliefs
-    trace: tuple[Mapping[str, float], ...]
-    converged: bool
-
-
-def _best_first(grown: Sequence[tuple[Story, Path]]) -> list[tuple[Story, Path]]:
-    return sorted(grown, key=lambda each: -each[0].bound)
-
-
-def _samples(
-    claims: Claims, is_known: NDArray[np.bool_] | None, rng: np.random.Generator
-) -> list[NDArray[np.bool_] | None]:
-    """Two samples of objects, the second with all of the first: (n_objects,) whether chosen, or None for all.
-
-    All objects whose truth is known are chosen, then those of light sources, as many claims as are wanted, and as many
-    again of any objects.
-    """
-    sizes = [max(FEW_CLAIMS, of_source * claims.n_sources) for of_source in (FEW_OF_SOURCE, MANY_OF_SOURCE)]
-    if claims.n_claims <= 2 * sizes[0]:
-        return [None, None]
-    order = rng.permutation(claims.n_objects)
-    n_claims = np.diff(claims.first_claim)[order]
-    of_light = np.bincount(claims.claim_source, minlength=claims.n_sources)[claims.claim_source] <= LIGHT
-    is_light = np.logical_or.reduceat(of_light, claims.first_claim[:-1])[order]
-    samples: list[NDArray[np.bool_] | None] = []
-    for wanted in sizes:
-        if samples and wanted == sizes[0]:
-            samples.append(samples[0])
-            continue
-        if claims.n_claims <= 2 * wanted:
-            samples.append(None)
-            continue
-        chosen = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known.copy()
-        chosen[order[is_light & (np.cumsum(n_claims * is_light) <= wanted)]] = True
-        chosen[order[: int(np.searchsorted(np.cumsum(n_claims), wanted)) + 1]] = True
-        samples.append(chosen)
-    return samples
-
-
-def _tidy(given: Globals, prior: Prior) -> Globals:
-    """Memberships worth less than NEGLIGIBLE go to the source's other groups; groups are numbered by size."""
-    weight = np.where(given.membership < NEGLIGIBLE, 0.0, given.membership)
-    weight /= weight.sum(axis=1, keepdims=True)
-    return relabel(Globals(given.group, weight, given.group_reliability, given.sticks), prior)
+def _in_whole(decisions: Sequence[Int], table: Table, claims: Claims) -> Int:
+    """Decisions of shards as candidates of all claims."""
+    shards = zip(decisions, table.shards, strict=True)
+    return np.concatenate([each + claims.first_candidate[shard.first_object] for each, shard in shards])
 
 
 def learned_settings(prior: Prior | Beliefs) -> dict[str, Any]:
@@ -487,15 +323,6 @@ def learned_settings(prior: Prior | Beliefs) -> dict[str, Any]:
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in asdict(prior).items()
     }
-
-
-def _check_range(priors: Sequence[Prior], claims: Claims) -> None:
-    """Scores are sums of E ln π over a source's claims in fixed point: refuse counts whose logarithms overflow it."""
-    smallest = min(min(prior.true_count.min(), prior.false_count.min()) for prior in priors)
-    most = int(np.bincount(claims.claim_source).max())
-    if most * -float(digamma(smallest)) > LARGEST_SCORE:
-        least = most / LARGEST_SCORE
-        raise SettingsError("counts", f"at least {least:.1g} for a source with {most:,} claims", smallest)
 
 
 def _check(model: MSS) -> None:

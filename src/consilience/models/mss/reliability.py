@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import betaincinv
 
-from consilience.claims.encoding import Claims, Float, Int
+from consilience.claims.encoding import Claims, Float, Int, Shard
 from consilience.kernels.state import Globals, Prior
 from consilience.results.groups import INTERVAL
 
@@ -13,21 +15,47 @@ BORROWED = 2.0
 """Claims that a source is given beside its own, as right as the others' of its group; and these as right as all."""
 
 
-def right_claims(claims: Claims, truth: Float, group: Int, interval: tuple[float, float] = INTERVAL) -> Float:
+UNIT = 2.0**-28
+"""Certainties are rounded to multiples of this, so that the sum over a run of claims is exact in any order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Right:
+    """How much of what sources claim is right; it adds over shards.
+
+    n     : (n_sources,) claims
+    right : (n_sources,) Σ q(t_m = y_nm), in units
+    doubt : (n_sources,) Σ q (1 - q), in units
+    """
+
+    n: Int
+    right: Int
+    doubt: Int
+
+    def __add__(self, other: Right) -> Right:
+        return Right(self.n + other.n, self.right + other.right, self.doubt + other.doubt)
+
+
+def count_right(claims: Claims | Shard, truth: Float) -> Right:
+    """Of these claims; truth : (n_candidates,) q(t_m = z)."""
+    n = np.bincount(claims.claim_source, minlength=claims.n_sources)
+    right, doubt = np.zeros((2, claims.n_sources), np.int64)
+    for _, here in claims.runs():
+        certainty, source = truth[claims.claim_candidate[here]], claims.claim_source[here]
+        for total, each in ((right, certainty), (doubt, certainty * (1 - certainty))):
+            total += np.bincount(source, np.rint(each / UNIT), minlength=claims.n_sources).astype(np.int64)
+    return Right(n, right, doubt)
+
+
+def right_claims(counted: Right, group: Int, interval: tuple[float, float] = INTERVAL) -> Float:
     """(n_sources, 3): the share of a source's claims that is right, and an interval of the share to expect of it.
 
     Of its claims, Σ q(t_m = y_nm) are right; with two more, as right as those of its group's other members, that makes
     a Beta. How uncertain the truths themselves are, Σ q (1 - q), is added to the variance.
 
-    truth : (n_candidates,) q(t_m = z)
     group : (n_sources,) the group of each source
     """
-    n = np.bincount(claims.claim_source, minlength=claims.n_sources)
-    right, doubt = np.zeros((2, claims.n_sources))
-    for _, here in claims.runs():
-        certainty, source = truth[claims.claim_candidate[here]], claims.claim_source[here]
-        right += np.bincount(source, certainty, minlength=claims.n_sources)
-        doubt += np.bincount(source, certainty * (1 - certainty), minlength=claims.n_sources)
+    n, right, doubt = counted.n, counted.right * UNIT, counted.doubt * UNIT
     overall = right.sum() / n.sum()
     others_right, others = (np.bincount(group, each)[group] - each for each in (right, n))
     of_group = (others_right + BORROWED * overall) / (others + BORROWED)

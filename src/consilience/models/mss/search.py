@@ -37,7 +37,6 @@ from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
-from consilience.runners.base import Runner
 
 RANDOM_GROUPS = 20
 """Groups of a random start."""
@@ -131,7 +130,6 @@ class Search:
 
     table: Table
     kernel: Kernel
-    runner: Runner
     concentration: float | None
     max_sweeps: int
     tolerance: float
@@ -248,7 +246,7 @@ class Search:
 
     def _first(self, j: int, rng: np.random.Generator) -> Story:
         if j == 0:
-            return self._fresh(np.arange(self.table.claims.n_sources), FAITHFUL)
+            return self._fresh(np.arange(self.table.n_sources), FAITHFUL)
         story = self._by_agreement() if j == 1 else None
         return self._at_random(rng) if story is None else story
 
@@ -269,19 +267,19 @@ class Search:
     def _by_agreement(self) -> Story | None:
         """Groups of sources that agree beyond chance, at the height of agreement that promises most; None where nobody
         does."""
-        promises = (self._fresh(group, LOYAL) for group in agreement_cuts(self.table.claims))
+        promises = (self._fresh(group, LOYAL) for group in agreement_cuts(self.table.here))
         return max(promises, key=lambda story: story.bound, default=None)
 
     def _at_random(self, rng: np.random.Generator) -> Story:
-        n_sources = self.table.claims.n_sources
+        n_sources = self.table.n_sources
         group = np.empty(n_sources, np.int64)
         group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
     def _fresh(self, group: Int, fidelity: float) -> Story:
         """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned."""
-        n_sources = self.table.claims.n_sources
-        domain_size = float(np.median(np.diff(self.table.whole.first_candidate))) + (self.table.n_labels == 1)
+        n_sources = self.table.n_sources
+        domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
         beliefs = start_beliefs(n_sources, self.table.n_labels, domain_size, fidelity, self.concentration)
         grouping = Grouping(
             np.unique(group, return_inverse=True)[1],
@@ -329,17 +327,14 @@ class Search:
         return story
 
     def _story(self, grouping: Grouping, beliefs: Beliefs) -> Story:
-        locals_, stats = self.runner.map_sum(
-            self.kernel.partition, self.table.shards, grouping, beliefs, [None] * len(self.table.shards)
-        )
+        table = self.table
+        locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, grouping, beliefs)
         size = grouping.size
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(grouping, beliefs)[size > 0])),
             "partition": log_partition(size, beliefs),
-            "beliefs": log_prior(
-                beliefs, self.table.claims.n_sources, concentration=self.concentration is None
-            ),
+            "beliefs": log_prior(beliefs, table.n_sources, concentration=self.concentration is None),
         }
         return Story(grouping, beliefs, locals_, stats, terms)
 
@@ -348,7 +343,7 @@ class Search:
 
         Found through the values: groups that never share a rare one are never compared.
         """
-        claims, size = self.table.claims, story.grouping.size
+        claims, size = self.table.here, story.grouping.size
         votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
         n_claims = np.diff(claims.first_claim)[claims.claim_object()]
         rare = np.flatnonzero(2 * votes[claims.claim_candidate] < n_claims)
@@ -370,11 +365,11 @@ class Search:
     def _big(self, story: Story) -> Iterator[int]:
         """The groups of several sources that make the most claims."""
         size = story.grouping.size
-        n_claims = np.bincount(story.grouping.group[self.table.claims.claim_source], minlength=len(size)) * (
+        n_claims = np.bincount(story.grouping.group[self.table.here.claim_source], minlength=len(size)) * (
             size > 1
         )
         for g in np.lexsort((self._first_sources(story), -n_claims))[:MOST_SPLITS]:
-            if n_claims[g] >= BIG * self.table.claims.n_claims:
+            if n_claims[g] >= BIG * self.table.n_claims:
                 yield int(g)
 
     def _first_sources(self, story: Story) -> Int:

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from consilience.claims.encoding import Claims, Int
+from consilience.claims.encoding import Claims, Int, Shard
 from consilience.kernels.state import Globals, Prior
 from consilience.models.mss.updates import update_sticks
 from consilience.models.order import structural_order
@@ -40,7 +40,7 @@ def random_start(
     )
 
 
-def agreement_cuts(claims: Claims) -> Iterator[Int]:
+def agreement_cuts(claims: Claims | Shard) -> Iterator[Int]:
     """Partitions by how much sources agree beyond chance, whoever is right: cuts of an average-linkage dendrogram.
 
     Chance is that of two claims on the same object, so a value that all claim says nothing and a rare one much.

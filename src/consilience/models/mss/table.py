@@ -1,16 +1,18 @@
-"""A table of claims as the search for groups takes it: what may be true, shards, and an order of the sources."""
+"""A table of claims as the search for groups takes it: shards that a runner holds, and what may be true in them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Claims, Float, Int, Shard
+from consilience.claims.encoding import Claims, Float, Int, Shard, joined
 from consilience.models.order import structural_order
+from consilience.runners.base import Runner
 
 MOST_LABELS = 100
 """Labels beyond which sources are not taken to have habits."""
@@ -20,88 +22,66 @@ CROWD = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Claims, with what the truth may be. What a search may not need is made when it does.
+    """Shards, here or elsewhere, and the runner that can work on them.
 
-    log_truth     : (n_candidates,) ln p of each candidate
-    label         : (n_candidates,) its label, or 0
-    log_unclaimed : (n_objects,)    ln p of a value that nobody claims
-    n_labels      : labels that all objects share; 1 where there are none
-    n_shards      : shards that a sweep goes through
+    n_labels : labels that all objects share; 1 where there are none
+    whole    : all of them in one piece, where they are in this process
     """
 
-    claims: Claims
-    log_truth: Float
-    label: Int
-    log_unclaimed: Float
+    runner: Runner
+    shards: Sequence[Any]
+    n_sources: int
+    n_claims: int
     n_labels: int
-    n_shards: int = 1
+    whole: Shard | None = None
 
     @classmethod
-    def of(
-        cls, claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None, n_shards: int = 1
-    ) -> Table:
-        """With ln p of the candidates, and of which objects it is known."""
-        return cls(claims, *_domains(claims, log_truth, is_known), n_shards)
+    def of(cls, whole: Shard, n_labels: int, runner: Runner) -> Table:
+        """Objects in this process, cut for the runner."""
+        shards = list(whole.cut(runner.n_shards(whole.n_claims)))
+        return cls(runner, shards, whole.n_sources, whole.n_claims, n_labels, whole)
 
     @cached_property
-    def shards(self) -> Sequence[Shard]:
-        """For sweeps."""
-        return self._cut(self.n_shards)
-
-    @cached_property
-    def whole(self) -> Shard:
-        """All claims in one piece."""
-        return self._cut(1)[0]
+    def here(self) -> Shard:
+        """All objects in one piece, in this process: what moves sources looks at all that they say."""
+        if self.whole is not None:
+            return self.whole
+        _, pieces = self.runner.map_sum(_piece, self.shards, None)
+        return joined(pieces)
 
     @cached_property
     def uncrowded(self) -> Shard | None:
-        """All claims but those on crowded objects, in one piece, for relocations; None where all are crowded."""
-        chosen = np.diff(self.claims.first_claim) <= CROWD
-        if chosen.all():
-            return self.whole
-        if not chosen.any():
-            return None
-        kept = np.repeat(chosen, np.diff(self.claims.first_candidate))
-        some = replace(
-            self,
-            claims=self.claims.of_objects(chosen),
-            log_truth=self.log_truth[kept],
-            label=self.label[kept],
-            log_unclaimed=self.log_unclaimed[chosen],
-        )
-        return some.whole
+        """All objects but the crowded ones, in one piece, for relocations; None where all are crowded."""
+        chosen = np.diff(self.here.first_claim) <= CROWD
+        return self.here.of_objects(chosen) if chosen.any() else None
 
     @cached_property
     def order(self) -> Int:
         """Sources in an order that does not depend on their names."""
-        return structural_order(self.claims)
-
-    def _cut(self, n_shards: int) -> Sequence[Shard]:
-        return list(self.claims.shards(n_shards, self.log_truth, self.label, self.log_unclaimed))
+        return structural_order(self.here)
 
 
-def _domains(
-    claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None
-) -> tuple[Float, Int, Float, int]:
-    """What the truth may be: ln p by candidate, the candidates' labels, ln p(unclaimed) by object, and the number of
-    labels.
+def _piece(shard: Shard, given: None, prior: None) -> tuple[None, tuple[Shard]]:
+    return None, (shard,)
+
+
+def with_domains(claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None) -> tuple[Shard, int]:
+    """The claims in one piece with what the truth may be, ln p by candidate, and the number of labels.
 
     On a common label set the shares of labels are learned, so nothing is said here but what is ruled out. Where domains
     are what was claimed, the truth may also be a value that nobody claims, as likely as each of the others: without
     it, an object on which all agree would say nothing about them.
     """
     size = np.diff(claims.first_candidate)
-    label, log_unclaimed = np.zeros(claims.n_candidates, np.int32), np.full(claims.n_objects, -np.inf)
+    label: Int = np.zeros(claims.n_candidates, np.int32)
+    n_labels = 1
+    log_unclaimed = np.full(claims.n_objects, -np.inf)
     known = np.zeros(claims.n_objects, np.bool_) if is_known is None else is_known
     if claims.domain != "claimed" and np.all(size == claims.n_values) and claims.n_values <= MOST_LABELS:
-        ruled_out = np.isneginf(log_truth)
-        return (
-            np.where(ruled_out, -np.inf, 0.0),
-            claims.candidate_value,
-            log_unclaimed,
-            claims.n_values,
-        )
-    if claims.domain == "claimed":
+        log_truth = np.where(np.isneginf(log_truth), -np.inf, 0.0)
+        label, n_labels = claims.candidate_value, claims.n_values
+    elif claims.domain == "claimed":
         log_unclaimed = np.where(known, -np.inf, -np.log(size + 1.0))
         log_truth = np.where(np.repeat(known, size), log_truth, -np.log(np.repeat(size + 1.0, size)))
-    return log_truth, label, log_unclaimed, 1
+    (whole,) = claims.shards(1, log_truth, label, log_unclaimed, known)
+    return whole, n_labels

@@ -1,0 +1,24 @@
+"""What an inference found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from consilience.kernels.state import Beliefs, Globals, Prior
+from consilience.models.mss.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Of every start, the best first, the locals, as the table's runner keeps them, and a record; of the best the
+    rest."""
+
+    table: Table
+    locals: Sequence[Sequence[Any]]
+    starts: Sequence[Mapping[str, float]]
+    groups: Globals
+    prior: Prior | Beliefs
+    trace: tuple[Mapping[str, float], ...]
+    converged: bool

@@ -1,0 +1,95 @@
+"""Partition inference: every start's story, the best moved on, from samples of the objects to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from threading import Event
+
+import numpy as np
+
+from consilience.models.base import Progress
+from consilience.models.mss.found import Found
+from consilience.models.mss.samples import samples
+from consilience.models.mss.search import Path, Search, Story, as_partition
+from consilience.results.checkpoint import Checkpoint
+
+DOUBT = 25.0
+"""Nats within which stories are close in any case: what the bound leaves out differs from story to story."""
+CLOSE = 0.005
+"""And otherwise within this share of the bound."""
+HOPELESS = 2 * CLOSE
+"""A story this share of the bound behind on more objects than it grew on will not win, and is swept no further."""
+MOVES = 2**31
+"""Where the larger moves' randomness begins: apart from that of any start, however many there are."""
+
+
+def best_partition(
+    whole: Search, n_starts: int, seed: int, progress: Progress | None, checkpoint: Checkpoint
+) -> Found:
+    """Of a large table some objects tell where to look for groups, more of them who belongs where, and all of them
+    what follows."""
+    few, many = samples(whole.table, seed)
+    search = replace(whole, table=few)
+    stop = Event()
+
+    def path_of(stage: str, number: int = 0) -> Path:
+        hears = partial(progress, stage) if progress else None
+        return Path(hears, stop, checkpoint=checkpoint, place=[stage, number])
+
+    def grow(j: int) -> tuple[Story, Path]:
+        path = path_of(f"start {j + 1}/{n_starts}")
+        return replace(search, path=path).start(j, np.random.default_rng([seed, j])), path
+
+    def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
+        """Every story on more objects, with the sweeps that it had, the best first. Those that may yet win are
+        swept a few times, in which their groups learn from all of these objects."""
+        carried = []
+        for i, (story, path) in enumerate(grown):
+            longer = path_of(stage, i)
+            longer.swept = path.swept + len(path.records)
+            carried.append((replace(search, path=longer).carried(story), longer))
+        highest = max(story.bound for story, _ in carried)
+        within = highest - max(DOUBT, HOPELESS * abs(highest))
+        return _best_first(
+            [
+                (replace(search, path=path).converge(story, sweeps=4), path)
+                if story.bound >= within
+                else (story, path)
+                for story, path in carried
+            ]
+        )
+
+    # Where nobody can be moved, other starts would stay where they begin.
+    n_starts = n_starts if few.uncrowded else 1
+    grown = _best_first(few.runner.map(grow, range(n_starts), stop))
+    best, path = grown[0]
+    moving = path_of("larger moves")
+    best = replace(search, path=moving).move(best, np.random.default_rng([seed, MOVES]))
+    path.records.extend(moving.records)
+    grown[0] = best, path
+    if many is not few:
+        search = replace(whole, table=many)
+        grown = carry("more objects", search)
+        best, path = grown[0]
+        settling = np.random.default_rng([seed, MOVES + 1])
+        grown[0] = replace(search, path=path).settle(best, settling), path
+    if many is not whole.table:
+        grown = carry("all objects", whole)
+        best, path = grown[0]
+        grown[0] = replace(whole, path=path).converge(best), path
+    best, path = grown[0]
+    return Found(
+        table=whole.table,
+        locals=[story.locals for story, _ in grown],
+        starts=[{"bound": story.bound, "sweeps": p.swept + len(p.records)} for story, p in grown],
+        groups=as_partition(best),
+        prior=best.beliefs,
+        trace=path.rising(best.bound),
+        converged=best.converged,
+    )
+
+
+def _best_first(grown: Sequence[tuple[Story, Path]]) -> list[tuple[Story, Path]]:
+    return sorted(grown, key=lambda each: -each[0].bound)

@@ -1,0 +1,197 @@
+"""SpreadFit: what a model found in claims that a cluster holds. Truths stay there until they are written or asked
+for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from consilience.claims.encoding import Claims, Float, Int
+from consilience.errors import InputError
+from consilience.kernels.state import Beliefs, Globals, Prior
+from consilience.results.cautions import Caution
+from consilience.results.groups import Numbering
+from consilience.runners.spread import Spread
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpreadFit:
+    """The answer of a model to claims in parts. What it has in common with a Fit means the same.
+
+    parts, truth, decision : by part, as the runner keeps them
+    """
+
+    model: str
+    settings: Mapping[str, Any]
+    learned: Mapping[str, Any]
+    claims: Spread
+    parts: Sequence[Any]
+    truth: Sequence[Any]
+    decision: Sequence[Any]
+    source_reliability: Float
+    seed: int
+    ties: int
+    sweeps: int
+    converged: bool
+    seconds: float
+    trace: tuple[Mapping[str, float], ...]
+    starts: tuple[Mapping[str, float], ...]
+    groups_found: Globals
+    prior: Prior | Beliefs
+    warnings: tuple[Caution, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> float:
+        """The bound at the end."""
+        return self.trace[-1]["bound"]
+
+    @property
+    def n_groups(self) -> int:
+        """Groups that have sources."""
+        return len(Numbering.of(self.groups_found).order)
+
+    @property
+    def sources(self) -> pa.Table:
+        """source, reliability, low, high, group, n_claims: the most reliable first."""
+        from consilience.results.tables import rated
+
+        _, n_claims = self._each(_claims_by_source)
+        return rated(self.claims.sources, self.source_reliability, self.groups_found, n_claims)
+
+    @property
+    def groups(self) -> pa.Table:
+        """group, n_sources, reliability, low, high, kind, weight: the largest first."""
+        from consilience.results.groups import groups_table
+
+        return groups_table(self.groups_found, self.prior)
+
+    @property
+    def truths(self) -> pa.Table:
+        """object, value, probability, runner_up, margin, n_claims, of all objects: brought here, so they must fit."""
+        import pyarrow as pa
+
+        _, tables = self._each(_truths)
+        return pa.concat_tables(tables)
+
+    def accuracy(self, truth: Any) -> tuple[int, float | None]:
+        """How many objects have a gold truth that the model was not given, and the share decided right."""
+        from consilience.claims.reading import read_truths
+        from consilience.results.score import no_overlap
+
+        truths = read_truths(truth)
+        _, (n_right, n_gold, n_known) = self._each(_right, truths)
+        if not n_gold + n_known:
+            raise no_overlap(truths, "truth")
+        return int(n_gold), n_right / n_gold if n_gold else None
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the result into `folder`, whole or not at all: the truths are files of `truths.parquet`, one a part.
+
+        All machines must see the folder under this path.
+        """
+        import pyarrow.parquet as pq
+
+        from consilience.results.atomic import replacing
+        from consilience.results.manifest import MANIFEST, SCHEMA, SPREAD_FORMAT, sealed
+        from consilience.results.storage import check_target, write_json
+
+        target = check_target(folder)
+        with replacing(target) as fresh:
+            (fresh / "truths.parquet").mkdir()
+            numbers = list(range(len(self.parts)))
+            _, files = self._each(_write, str(fresh / "truths.parquet"), None, numbers)
+            missing = [name for name in files if not (fresh / "truths.parquet" / name).exists()]
+            if missing:
+                raise InputError(
+                    f"Cannot save in {str(folder)!r}: {len(missing):,} of {len(files):,} parts were written on "
+                    "machines that have another folder of this name. Give a folder that all machines share."
+                )
+            pq.write_table(self.sources, fresh / "sources.parquet")
+            pq.write_table(self.groups, fresh / "groups.parquet")
+            write_json(fresh / "trace.json", {"sweeps": self.trace, "starts": self.starts})
+            manifest = {
+                "format": SPREAD_FORMAT,
+                "schema": SCHEMA,
+                "consilience": self.provenance["consilience"],
+                "model": self.model,
+                "settings": self.settings,
+                "learned": self.learned,
+                "provenance": self.provenance,
+                "counts": {
+                    "n_sources": self.claims.n_sources,
+                    "n_objects": sum(self.claims.n_objects),
+                    "n_claims": sum(self.claims.n_claims),
+                },
+                "fit": {
+                    **{
+                        name: getattr(self, name)
+                        for name in ("seed", "ties", "sweeps", "converged", "seconds")
+                    },
+                    "bound": self.bound,
+                    "warnings": [Caution.read(warning).record() for warning in self.warnings],
+                },
+                "claims": {"columns": self.claims.columns, "notes": self.claims.notes},
+                "files": dict.fromkeys(("truths.parquet", "sources.parquet", "groups.parquet", "trace.json")),
+            }
+            write_json(fresh / MANIFEST, sealed(json.loads(json.dumps(manifest, allow_nan=False))))
+        return target
+
+    def _each(self, step: Any, given: Any = None, prior: Any = None, *kept: Sequence[Any]) -> tuple[Any, Any]:
+        return self.claims.runner.map_sum(step, self.parts, given, prior, self.truth, self.decision, *kept)
+
+    def __repr__(self) -> str:
+        return (
+            f"SpreadFit({self.model!r}: {sum(self.claims.n_objects):,} truths from "
+            f"{sum(self.claims.n_claims):,} claims by {self.claims.n_sources:,} sources, {self.n_groups:,} groups, seed={self.seed})"
+        )
+
+
+def _claims_by_source(part: Any, given: None, prior: None, truth: Float, decision: Int) -> tuple[None, Int]:
+    claims: Claims = part[0]
+    return None, np.bincount(claims.claim_source, minlength=claims.n_sources)
+
+
+def _truths(part: Any, given: None, prior: None, truth: Float, decision: Int) -> tuple[None, tuple[Any]]:
+    from consilience.results.tables import decided
+
+    return None, (decided(part[0], truth, decision),)
+
+
+def _right(part: Any, truths: Any, prior: None, truth: Float, decision: Int) -> tuple[None, Int]:
+    """Decided right, with gold, and with gold that was known."""
+    from consilience.claims.truths import align_truths
+
+    claims, _, is_known = part
+    gold = align_truths(truths, claims)
+    known = np.zeros(len(gold), np.bool_) if is_known is None else is_known
+    has_gold = (gold != -1) & ~known
+    right = np.count_nonzero(decision[has_gold] == gold[has_gold])
+    return None, np.array([right, np.count_nonzero(has_gold), np.count_nonzero((gold != -1) & known)])
+
+
+def _write(
+    part: Any, folder: str, prior: None, truth: Float, decision: Int, number: int
+) -> tuple[None, tuple[str]]:
+    """Write this part's truths, once whole under its name: where it is tried again, the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from consilience.results.atomic import replace_file
+    from consilience.results.storage import ROWS_AT_A_TIME
+    from consilience.results.tables import decided
+
+    name, sink = f"part-{number:05}.parquet", pa.BufferOutputStream()
+    pq.write_table(decided(part[0], truth, decision), sink, row_group_size=ROWS_AT_A_TIME)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    replace_file(Path(folder) / name, sink.getvalue().to_pybytes())
+    return None, (name,)
