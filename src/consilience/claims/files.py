@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from glob import escape, glob, has_magic
 from os.path import exists, isdir, isfile, islink
 from pathlib import Path
@@ -26,21 +27,13 @@ def open_file(path: str) -> Table:
     if not path:
         problem = Problem("missing-file", "The path is empty.", f"Give one of: {SUPPORTED}.")
         raise ClaimsError("The table", [problem])
+    files = parquet_files(path)
+    if files:
+        from consilience.claims.parquet import open_parquet
+
+        return open_parquet(path, files)
     place = Path(path).expanduser()
-    if isdir(
-        place
-    ):  # unlike Path's own, these functions take a path that the system refuses for a missing one
-        if _is_result(place):
-            raise ClaimsError(path, [_saved_result(place)])
-        inside = filter(isfile, glob(f"{escape(str(place))}/**/*", recursive=True))
-        return _open_parquet(path, [file for file in inside if file.lower().endswith(PARQUET_ENDINGS)])
-    if has_magic(path) and not exists(place):
-        return _open_parquet(path, glob(str(place), recursive=True))
-    if not exists(place):
-        raise ClaimsError(path, [_missing_file(place)])
     name = place.name.lower()
-    if name.endswith(PARQUET_ENDINGS):
-        return _open_parquet(path, [str(place)])
     # Each reader brings its own library, slow to load: only the one that is needed is imported.
     if name.removesuffix(".gz").endswith(TEXT_ENDINGS):
         from consilience.claims.delimited import open_delimited
@@ -55,7 +48,48 @@ def open_file(path: str) -> Table:
     raise ClaimsError(path, [Problem("unknown-format", found, advice)])
 
 
-def _open_parquet(path: str, files: list[str]) -> Table:
+def parquet_files(path: str) -> list[str]:
+    """The Parquet files that a path stands for: itself, or what is in a folder, of a pattern or of an object store's
+    address; none where it is a file of another kind."""
+    if "://" in path:
+        return _sorted_parquet(path, _stored(path))
+    place = Path(path).expanduser()
+    if isdir(
+        place
+    ):  # unlike Path's own, these functions take a path that the system refuses for a missing one
+        if _is_result(place):
+            raise ClaimsError(path, [_saved_result(place)])
+        inside = filter(isfile, glob(f"{escape(str(place))}/**/*", recursive=True))
+        return _sorted_parquet(path, [file for file in inside if file.lower().endswith(PARQUET_ENDINGS)])
+    if has_magic(path) and not exists(place):
+        return _sorted_parquet(path, glob(str(place), recursive=True))
+    if not exists(place):
+        raise ClaimsError(path, [_missing_file(place)])
+    return [str(place)] if place.name.lower().endswith(PARQUET_ENDINGS) else []
+
+
+def _stored(address: str) -> list[str]:
+    """Addresses of Parquet files in an object store, or wherever Arrow can look: a file, a folder, or a pattern."""
+    from pyarrow import fs
+
+    scheme, _, rest = address.partition("://")
+    fixed = rest[: rest.index("*")].rpartition("/")[0] if "*" in rest else rest
+    try:
+        store, base = fs.FileSystem.from_uri(f"{scheme}://{fixed}")
+        if store.get_file_info(base).type == fs.FileType.File:
+            return [address]
+        there = store.get_file_info(fs.FileSelector(base, recursive=True))
+    except (OSError, pa.ArrowException) as why:
+        raise unreadable(address, why) from None
+    # What the store calls its folder, the address calls by its fixed part.
+    inside = [
+        f"{scheme}://{fixed}{info.path[len(base) :]}" for info in there if info.type == fs.FileType.File
+    ]
+    wanted = [file for file in inside if file.lower().endswith(PARQUET_ENDINGS)]
+    return [file for file in wanted if fnmatchcase(file, address)] if "*" in rest else wanted
+
+
+def _sorted_parquet(path: str, files: list[str]) -> list[str]:
     others = [file for file in files if not file.lower().endswith(PARQUET_ENDINGS)]
     if others:
         found = f"{others[0]!r} is not a Parquet file."
@@ -63,9 +97,7 @@ def _open_parquet(path: str, files: list[str]) -> Table:
     if not files:
         found = "There is no Parquet file here."
         raise ClaimsError(path, [Problem("missing-file", found, f"Give one of: {SUPPORTED}.")])
-    from consilience.claims.parquet import open_parquet
-
-    return open_parquet(path, sorted(files))
+    return sorted(files)
 
 
 def open_stream(place: Path) -> Any:

@@ -61,9 +61,14 @@ def read_claims(
         return table
     check_domain(domain)
     _check_choice("on_conflict", on_conflict, ("error", "first", "last", "most frequent"))
-    read = _read(table, {"source": source, "object": object, "value": value}, on_missing)
-    problems = list(read.problems)
+    return encode_claims(
+        _read(table, {"source": source, "object": object, "value": value}, on_missing), domain, on_conflict
+    )
 
+
+def encode_claims(read: Read, domain: Any, on_conflict: str) -> Claims:
+    """Claims from rows without gaps; ClaimsError with all that is wrong with them."""
+    problems = list(read.problems)
     sources, objects, values = read.columns["source"], read.columns["object"], read.columns["value"]
     order = sort_claims(objects.codes, sources.codes, len(sources.vocabulary))
     sources, objects, values = (column.take(order) for column in (sources, objects, values))
@@ -126,7 +131,7 @@ def read_truths(table: Any, *, object: str | None = None, value: str | None = No
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class Read:
     """A table's rows without gaps, encoded, and every problem found so far."""
 
     label: str
@@ -138,7 +143,7 @@ class _Read:
     problems: tuple[Problem, ...]
 
 
-def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> _Read:
+def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> Read:
     """Open a table, find its columns, encode them and look for faults in their cells."""
     _check_choice("on_missing", on_missing, ("error", "drop"))
     opened = _open(table, list(asked))
@@ -177,7 +182,7 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> _Read:
         columns = {role: column.take(whole) for role, column in columns.items()}
         rows = rows.take(whole)
     columns = {role: column.compact() for role, column in columns.items()}
-    return _Read(opened.label, opened.frame, names, columns, rows, notes, tuple(problems))
+    return Read(opened.label, opened.frame, names, columns, rows, notes, tuple(problems))
 
 
 def _open(table: Any, roles: list[str]) -> Table:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from consilience.cli.output import Screen, print_json
+from consilience.cli.record import record
+from consilience.cli.spread import chosen_runner, fit_spread, is_spread
 from consilience.cli.summary import show_claims, show_fit, show_notes
 from consilience.cli.tables import (
     ClaimsTable,
@@ -62,7 +64,13 @@ def fit(
     ] = False,
     seed: Seed = 0,
     engine: Engine = "auto",
-    runner: Annotated[str, typer.Option(help="Where it is computed; never changes the answer.")] = "inline",
+    runner: Annotated[
+        str, typer.Option(help="Where it is computed, inline or ray; never changes the answer.")
+    ] = "inline",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of the Ray cluster; without it one is started on this machine."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,28 +83,35 @@ def fit(
       consilience fit claims.csv --out result --set n_starts=20
       consilience fit claims.csv --out result --set n_starts=20 --resume
       consilience fit listings.parquet --source seller --object isbn --value authors --truth gold.csv --json
+      consilience fit "claims/*.parquet" --runner ray --out result
     """
     from consilience.kernels.choose import choose as choose_kernel
     from consilience.models import registry
     from consilience.results.storage import check_target
-    from consilience.runners.choose import choose as choose_runner
 
     chosen, screen = registry.model(model, **_settings(settings or [])), Screen(quiet=quiet)
     choose_kernel(engine)
-    choose_runner(runner)
+    where = chosen_runner(runner, address)
     if resume and out is None:
         raise InputError(
             "--resume goes on with a stopped fit, and --out DIR says which: give the same folder."
         )
     checkpoint = None if out is None else _checkpoint(screen, check_target(out), resume)
-    table, gold, helpful = read_tables(
-        claims, truth, known, source=source, object_=object_, value=value,
-        domain=domain, on_conflict=on_conflict, on_missing=on_missing,
-    )  # fmt: skip
+    columns: dict[str, Any] = {"source": source, "object_": object_, "value": value}
+    rules: dict[str, Any] = {"domain": domain, "on_conflict": on_conflict, "on_missing": on_missing}
+    if is_spread(where, claims):
+        found = fit_spread(
+            screen, chosen, where, claims, truth, known, out=out, checkpoint=checkpoint,
+            seed=seed, engine=engine, **columns, **rules,
+        )  # fmt: skip
+        if as_json:
+            print_json(found)
+        return
+    table, gold, helpful = read_tables(claims, truth, known, **columns, **rules)
     show_claims(screen, table)
     done, score = fit_and_show(
         screen, chosen, table, gold=gold, known=helpful, out=out, checkpoint=checkpoint,
-        seed=seed, engine=engine, runner=runner,
+        seed=seed, engine=engine, runner=where,
     )  # fmt: skip
     if out is not None:
         screen.say(f"\nSaved in {out}. Ask why with: consilience explain {out} OBJECT")
@@ -191,26 +206,6 @@ def where_to_look(out: str) -> str:
 
     path = Path(out) / REPORT
     return str(path) if path.exists() else f"consilience report {out} --open"
-
-
-def record(fit: Fit, score: Score | None) -> dict[str, Any]:
-    """What `--json` prints."""
-    found = {
-        "model": fit.model,
-        "n_sources": fit.claims.n_sources,
-        "n_objects": fit.claims.n_objects,
-        "n_claims": fit.claims.n_claims,
-        "n_groups": fit.n_groups,
-        "bound": fit.bound,
-        "sweeps": fit.sweeps,
-        "seconds": fit.seconds,
-        "converged": fit.converged,
-        "seed": fit.seed,
-        "warnings": list(fit.warnings),
-    }
-    if score is not None:
-        found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}
-    return found
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def read_tables(
     from consilience.claims.reading import read_claims
     from consilience.results.score import gold_candidates
 
-    how: dict[str, Any] = {"domain": _domain(domain), "on_conflict": on_conflict, "on_missing": on_missing}
+    how: dict[str, Any] = {"domain": domain_of(domain), "on_conflict": on_conflict, "on_missing": on_missing}
     table = read_claims(claims, source=source, object=object_, value=value, **how)
     gold, helpful = (None if name is None else read_gold(name, object_, value) for name in (truth, known))
     if gold is not None:
@@ -70,7 +70,7 @@ def read_tables(
     return table, gold, helpful
 
 
-def _domain(text: str) -> str | list[str]:
+def domain_of(text: str) -> str | list[str]:
     """A rule by its name, or the labels of a list."""
     rules = ["auto", "claimed", "common"]
     if text in rules:

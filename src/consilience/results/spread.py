@@ -92,7 +92,7 @@ class SpreadFit:
         _, (n_right, n_gold, n_known) = self._each(_right, truths)
         if not n_gold + n_known:
             raise no_overlap(truths, "truth")
-        return int(n_gold), n_right / n_gold if n_gold else None
+        return int(n_gold), float(n_right / n_gold) if n_gold else None
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the result into `folder`, whole or not at all: the truths are files of `truths.parquet`, one a part.
@@ -128,9 +128,7 @@ class SpreadFit:
                 "learned": self.learned,
                 "provenance": self.provenance,
                 "counts": {
-                    "n_sources": self.claims.n_sources,
-                    "n_objects": sum(self.claims.n_objects),
-                    "n_claims": sum(self.claims.n_claims),
+                    name: getattr(self.claims, name) for name in ("n_sources", "n_objects", "n_claims")
                 },
                 "fit": {
                     **{
@@ -151,8 +149,9 @@ class SpreadFit:
 
     def __repr__(self) -> str:
         return (
-            f"SpreadFit({self.model!r}: {sum(self.claims.n_objects):,} truths from "
-            f"{sum(self.claims.n_claims):,} claims by {self.claims.n_sources:,} sources, {self.n_groups:,} groups, seed={self.seed})"
+            f"SpreadFit({self.model!r}: {self.claims.n_objects:,} truths from "
+            f"{self.claims.n_claims:,} claims by {self.claims.n_sources:,} sources, "
+            f"{self.n_groups:,} groups, seed={self.seed})"
         )
 
 

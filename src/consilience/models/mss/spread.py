@@ -28,9 +28,9 @@ def prepared(claims: Spread, known: Any) -> tuple[Sequence[Any], Table]:
 
         known = read_truths(known)
     parts, _ = run(_ready, claims.parts, known)
-    first = list(accumulate(claims.n_objects[:-1], initial=0))
+    first = list(accumulate(claims.objects_by_part[:-1], initial=0))
     shards, (n_labels, *_) = run(_shard, parts, claims.n_sources, None, first)
-    return parts, Table(claims.runner, shards, claims.n_sources, sum(claims.n_claims), n_labels)
+    return parts, Table(claims.runner, shards, claims.n_sources, claims.n_claims, n_labels)
 
 
 def digests_of(claims: Spread, parts: Sequence[Any]) -> dict[str, str]:

@@ -1,0 +1,30 @@
+"""A fit as one JSON object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from consilience.results.fit import Fit
+    from consilience.results.score import Score
+    from consilience.results.spread import SpreadFit
+
+
+def record(fit: Fit | SpreadFit, score: Score | None = None) -> dict[str, Any]:
+    """What `--json` prints."""
+    found: dict[str, Any] = {
+        "model": fit.model,
+        "n_sources": fit.claims.n_sources,
+        "n_objects": fit.claims.n_objects,
+        "n_claims": fit.claims.n_claims,
+        "n_groups": fit.n_groups,
+        "bound": fit.bound,
+        "sweeps": fit.sweeps,
+        "seconds": fit.seconds,
+        "converged": fit.converged,
+        "seed": fit.seed,
+        "warnings": list(fit.warnings),
+    }
+    if score is not None:
+        found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}
+    return found
