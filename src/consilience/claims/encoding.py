@@ -66,6 +66,27 @@ class Shard:
         np.maximum.at(most, sizes, np.diff(self.first_claim))
         return most
 
+    def edges(self, n_runs: int) -> Int:
+        """Where runs of consecutive objects with about equally many claims each begin, and where the last one ends."""
+        wanted = np.linspace(0, len(self.claim_source), min(n_runs, max(self.n_objects, 1)) + 1)[1:-1]
+        inner = np.searchsorted(self.first_claim, wanted)
+        return np.unique(np.concatenate([[0], inner, [self.n_objects]]))
+
+    def cut(self, n_runs: int) -> Iterator[Shard]:
+        """Such runs, each a shard."""
+        for start, stop in pairwise(self.edges(n_runs)):
+            claims = slice(self.first_claim[start], self.first_claim[stop])
+            candidates = slice(self.first_candidate[start], self.first_candidate[stop])
+            yield Shard(
+                claim_source=self.claim_source[claims],
+                claim_candidate=_from(self.claim_candidate[claims], candidates.start),
+                first_claim=_from(self.first_claim[start : stop + 1], claims.start),
+                first_candidate=_from(self.first_candidate[start : stop + 1], candidates.start),
+                log_truth=self.log_truth[candidates],
+                label=self.label[candidates],
+                log_unclaimed=self.log_unclaimed[start:stop],
+            )
+
 
 @dataclass(frozen=True, eq=False)
 class Claims:
@@ -163,21 +184,15 @@ class Claims:
         self, n_shards: int, log_truth: Float, label: Int | None = None, log_unclaimed: Float | None = None
     ) -> Iterator[Shard]:
         """Split into runs of consecutive objects with about equally many claims each."""
-        wanted = np.linspace(0, self.n_claims, min(n_shards, max(self.n_objects, 1)) + 1)[1:-1]
-        inner = np.searchsorted(self.first_claim, wanted)
-        edges = np.unique(np.concatenate([[0], inner, [self.n_objects]]))
-        for start, stop in pairwise(edges):
-            claims = slice(self.first_claim[start], self.first_claim[stop])
-            candidates = slice(self.first_candidate[start], self.first_candidate[stop])
-            yield Shard(
-                claim_source=self.claim_source[claims],
-                claim_candidate=_from(self.claim_candidate[claims], candidates.start),
-                first_claim=_from(self.first_claim[start : stop + 1], claims.start),
-                first_candidate=_from(self.first_candidate[start : stop + 1], candidates.start),
-                log_truth=log_truth[candidates],
-                label=np.zeros(0, np.int64) if label is None else label[candidates],
-                log_unclaimed=np.zeros(0) if log_unclaimed is None else log_unclaimed[start:stop],
-            )
+        return Shard(
+            claim_source=self.claim_source,
+            claim_candidate=self.claim_candidate,
+            first_claim=self.first_claim,
+            first_candidate=self.first_candidate,
+            log_truth=log_truth,
+            label=np.zeros(0, np.int64) if label is None else label,
+            log_unclaimed=np.zeros(0) if log_unclaimed is None else log_unclaimed,
+        ).cut(n_shards)
 
     def __repr__(self) -> str:
         return (

@@ -5,11 +5,17 @@ PyTorch brings along; without one, as PyTorch's own operations, which any of its
 are NumPy's: they are there to compare with, on tables that need no GPU.
 
 A shard goes to the device once and stays there as long as it is used. Truths stay there too until they are asked for.
+A shard that the device has no room for stays in pinned memory: sweeps bring it run by run, relocations read it where it
+is. Sums are of integers and an object's numbers are its own, so all of this gives the same bits.
 """
 
 from __future__ import annotations
 
-from functools import cache
+import sys
+from collections.abc import Callable
+from functools import cache, reduce
+from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -48,11 +54,18 @@ RESIDENT = 2
 """Blocks that a processor should have room for: some work while others wait for memory."""
 SHARED = 47_000
 """Bytes of shared memory for what groups are like and their sums; where they need more, both are in the device's."""
+SHARE = 0.5
+"""Of the device's free memory, for a table; the rest is for truths, and to work in."""
+RUNS = 8
+"""Runs that a table just too large is streamed in: what comes first and goes last has no work to hide behind."""
+WORKING = 256
+"""Bytes a cell that PyTorch's own operations work in."""
 SOURCE = Path(__file__).with_name("partition.cu")
 
 
-class Resident(NamedTuple):
-    """A shard on the device, as `partition.cu` takes it; arrays that would say the same of all objects are empty."""
+class Held(NamedTuple):
+    """A shard as `partition.cu` takes it, on the device or in pinned memory; arrays that would say the same of all
+    objects are empty."""
 
     claim_source: torch.Tensor
     value: torch.Tensor
@@ -62,9 +75,22 @@ class Resident(NamedTuple):
     label: torch.Tensor
     log_unclaimed: torch.Tensor
 
+    @property
+    def is_resident(self) -> bool:
+        """Whether it is on the device."""
+        return bool(self.claim_source.is_cuda)
+
+
+class ClaimsOfSources(NamedTuple):
+    """The same claims, source by source, for relocations, and the most that one source has."""
+
+    first_of_source: torch.Tensor
+    object_of: torch.Tensor
+    most: int
+
 
 class OnDevice:
-    """Truths on the device; NumPy fetches them when it needs them."""
+    """Truths on the device, or in pinned memory; NumPy fetches them when it needs them."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
@@ -86,12 +112,25 @@ def has_cuda() -> bool:
     return bool(device().type == "cuda")
 
 
+def room() -> int:
+    """Bytes on the device that a table may take."""
+    if not has_cuda():
+        return sys.maxsize
+    reserved = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+    return int(SHARE * (torch.cuda.mem_get_info()[0] + reserved))
+
+
 def partition(
     shard: Shard, given: Grouping, beliefs: Beliefs, warm: Locals | None = None
 ) -> tuple[Locals, GroupingStats]:
     """As `numpy_partition.partition`."""
-    step = _partition_cuda if _compiles(shard, beliefs) else _partition
-    return step(shard, given, beliefs)
+    if _compiles(shard, beliefs):
+        return _partition_cuda(shard, given, beliefs)
+    n_cells = int(np.diff(shard.first_claim) @ (np.diff(shard.first_candidate) + 1))
+    runs = [_partition(run, given, beliefs) for run in shard.cut(_n_runs(WORKING * n_cells))]
+    if len(runs) == 1:
+        return runs[0]
+    return Locals(np.concatenate([each.truth for each, _ in runs])), reduce(add, (stats for _, stats in runs))
 
 
 def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
@@ -109,12 +148,18 @@ def _compiles(shard: Shard, beliefs: Beliefs) -> bool:
     return float(np.max(as_true - as_false)) < LARGEST
 
 
-_resident: WeakKeyDictionary[Shard, Resident] = WeakKeyDictionary()
+def _n_runs(n_bytes: int) -> int:
+    """Into how many runs of objects so much must be cut to fit."""
+    return max(1, -(-n_bytes // max(1, room())))
 
 
-def _on_device(shard: Shard) -> Resident:
-    """The shard on the device, brought there once."""
-    found = _resident.get(shard)
+_held: WeakKeyDictionary[Shard, Held] = WeakKeyDictionary()
+_of_sources: WeakKeyDictionary[Shard, ClaimsOfSources] = WeakKeyDictionary()
+
+
+def _hold(shard: Shard) -> Held:
+    """The shard on the device, brought there once; in pinned memory where it takes too much room."""
+    found = _held.get(shard)
     if found is None:
         place = np.arange(shard.n_candidates) - np.repeat(
             shard.first_candidate[:-1], np.diff(shard.first_candidate)
@@ -122,26 +167,40 @@ def _on_device(shard: Shard) -> Resident:
         value = place[shard.claim_candidate]
         index = np.int32 if len(shard.claim_source) < 2**31 and shard.n_candidates < 2**31 else np.int64
         nothing = np.zeros(0)
-        found = Resident(
-            *map(
-                _tensor,
-                (
-                    shard.claim_source.astype(np.int32, copy=False),
-                    value.astype(np.uint8),
-                    shard.first_claim.astype(index),
-                    shard.first_candidate.astype(index),
-                    nothing if np.all(shard.log_truth == 0) else shard.log_truth,
-                    nothing if np.array_equal(shard.label, place) else shard.label.astype(np.int32),
-                    nothing if np.all(np.isneginf(shard.log_unclaimed)) else shard.log_unclaimed,
-                ),
-            )
+        parts = (
+            shard.claim_source.astype(np.int32, copy=False),
+            value.astype(np.uint8),
+            shard.first_claim.astype(index),
+            shard.first_candidate.astype(index),
+            nothing if np.all(shard.log_truth == 0) else shard.log_truth,
+            nothing if np.array_equal(shard.label, place) else shard.label.astype(np.int32),
+            nothing if np.all(np.isneginf(shard.log_unclaimed)) else shard.log_unclaimed,
         )
-        _resident[shard] = found
+        fits = sum(part.nbytes for part in parts) <= room()
+        found = _held[shard] = Held(*(_tensor(part, pinned=not fits) for part in parts))
     return found
 
 
-def _tensor(array: NDArray[Any]) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device())
+def _by_source(shard: Shard, held: Held, n_sources: int) -> ClaimsOfSources:
+    """Its claims source by source, where the shard itself is."""
+    found = _of_sources.get(shard)
+    if found is None:
+        first = offsets(shard.claim_source, n_sources)
+        object_of = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
+        object_of = object_of[np.argsort(shard.claim_source, kind="stable")]
+        index = np.int32 if held.first_claim.dtype == torch.int32 else np.int64
+        found = _of_sources[shard] = ClaimsOfSources(
+            _tensor(first.astype(index)),
+            _tensor(object_of.astype(index), pinned=not held.is_resident),
+            int(np.diff(first).max(initial=1)),
+        )
+    return found
+
+
+def _tensor(array: NDArray[Any], *, pinned: bool = False) -> torch.Tensor:
+    """On the device; or in memory of the host that the device can read, but for what is empty."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory() if pinned and len(tensor) else tensor.to(device())
 
 
 @cache
@@ -156,11 +215,9 @@ def _compile(function: str, depth: int, width: int, n_labels: int, index: str, i
     return torch.cuda._compile_kernel(head + SOURCE.read_text(encoding="utf-8"), function)
 
 
-def _kernel(
-    function: str, shard: Shard, on_device: Resident, n_labels: int, *, in_shared: bool = False
-) -> Any:
+def _kernel(function: str, shard: Shard, held: Held, n_labels: int, *, in_shared: bool = False) -> Any:
     depth, width = int(shard.most_claims.max(initial=1)), max(len(shard.most_claims) - 1, 1)
-    index = "int" if on_device.first_claim.dtype == torch.int32 else "long long"
+    index = "int" if held.first_claim.dtype == torch.int32 else "long long"
     # Few sizes, so that few kernels are compiled.
     depth, width = (next(size for size in (4, 8, 16, 32, DEEPEST) if size >= n) for n in (depth, width))
     return _compile(function, depth, width, n_labels, index, in_shared)
@@ -186,24 +243,32 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     of_occupied = Grouping(group, given.reliability[occupied], given.habit[occupied])
     n, n_labels = len(occupied), beliefs.n_labels
     width = KINDS * (3 + n_labels)
-    on_device = _on_device(shard)
-    truth = torch.empty(shard.n_candidates, dtype=torch.float64, device=device())
+    held = _hold(shard)
     sums = torch.zeros(n * width + KINDS * n_labels, dtype=torch.int64, device=device())
     terms = torch.zeros((5, 2), dtype=torch.int64, device=device())
     voice = _voice(voices_of(of_occupied))
     shared = 8 * len(sums) + voice.nbytes
     in_shared = shared <= SHARED
-    blocks = -(-shard.n_objects // THREADS)
-    _kernel("partition", shard, on_device, n_labels, in_shared=in_shared)(
-        (blocks, 1, 1), (THREADS, 1, 1),
-        [
-            *on_device, _tensor(group.astype(np.int32)), _tensor(voice),
-            *_tables(counts_of(shard, beliefs)), _tensor(beliefs.share.T),
-            _tensor(np.array([beliefs.true_count, beliefs.false_count])),
-            shard.n_objects, n, truth, sums, terms,
-        ],
-        shared if in_shared else 0,
-    )  # fmt: skip
+    kernel = _kernel("partition", shard, held, n_labels, in_shared=in_shared)
+    globals_ = [
+        _tensor(group.astype(np.int32)), _tensor(voice), *_tables(counts_of(shard, beliefs)),
+        _tensor(beliefs.share.T), _tensor(np.array([beliefs.true_count, beliefs.false_count])),
+    ]  # fmt: skip
+
+    def sweep(objects: Held, truth: torch.Tensor) -> None:
+        n_objects = len(objects.first_claim) - 1
+        kernel(
+            (-(-n_objects // THREADS), 1, 1), (THREADS, 1, 1),
+            [*objects, *globals_, n_objects, n, truth, sums, terms],
+            shared if in_shared else 0,
+        )  # fmt: skip
+
+    if held.is_resident:
+        truth = torch.empty(shard.n_candidates, dtype=torch.float64, device=device())
+        sweep(held, truth)
+        truth = truth if truth.nbytes <= room() else truth.cpu()
+    else:
+        truth = _stream(shard, held, sweep)
     found, term = sums.cpu().numpy(), terms.cpu().numpy()
     rows = found[: n * width].reshape(n, width)
     stats = GroupingStats(
@@ -220,16 +285,62 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     return Locals(cast(Float, OnDevice(truth))), stats
 
 
+def _stream(shard: Shard, held: Held, sweep: Callable[[Held, torch.Tensor], None]) -> torch.Tensor:
+    """Sweep over a table in pinned memory; the truths, which are there when the device has done all it was asked for.
+
+    Runs of objects take turns in two places on the device, each with a stream of its own: while one run is worked on
+    the next is on its way, and the truths of the one before are on theirs.
+    """
+    edges = shard.edges(RUNS * _n_runs(sum(part.nbytes for part in held)))
+    objects, claims, candidates = (
+        [slice(int(start), int(stop)) for start, stop in pairwise(ends)]
+        for ends in (edges, shard.first_claim[edges], shard.first_candidate[edges])
+    )
+    truth = torch.empty(shard.n_candidates, dtype=torch.float64, pin_memory=True)
+    runs = [
+        Held(
+            held.claim_source[of_claims],
+            held.value[of_claims],
+            held.first_claim[of_objects.start : of_objects.stop + 1],
+            held.first_candidate[of_objects.start : of_objects.stop + 1],
+            held.log_truth[of_candidates],
+            held.label[of_candidates],
+            held.log_unclaimed[of_objects],
+        )
+        for of_objects, of_claims, of_candidates in zip(objects, claims, candidates, strict=True)
+    ]
+    truths = [truth[of_candidates] for of_candidates in candidates]
+    places = [
+        [
+            torch.empty_like(max(parts, key=len), device=device())
+            for parts in (*zip(*runs, strict=True), truths)
+        ]
+        for _ in range(2)
+    ]
+    now, streams = torch.cuda.current_stream(), [torch.cuda.Stream() for _ in places]
+    for stream in streams:
+        stream.wait_stream(now)
+    for i, (run, of_run) in enumerate(zip(runs, truths, strict=True)):
+        *place, found = places[i % 2]
+        with torch.cuda.stream(streams[i % 2]):
+            here = Held(
+                *(to[: len(part)].copy_(part, non_blocking=True) for to, part in zip(place, run, strict=True))
+            )
+            here.first_claim.sub_(claims[i].start)
+            here.first_candidate.sub_(candidates[i].start)
+            sweep(here, found)
+            of_run.copy_(found[: len(of_run)], non_blocking=True)
+    for stream in streams:
+        now.wait_stream(stream)
+    return truth
+
+
 def _relocate_cuda(
     shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
 ) -> tuple[Grouping, int, float]:
     n_groups, n_labels = len(given.reliability), beliefs.n_labels
-    on_device = _on_device(shard)
-    first_of_source = offsets(shard.claim_source, len(given.group))
-    most = int(np.diff(first_of_source).max(initial=1))
-    object_of = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
-    object_of = object_of[np.argsort(shard.claim_source, kind="stable")]
-    index = np.int32 if on_device.first_claim.dtype == torch.int32 else np.int64
+    held = _hold(shard)
+    first_of_source, object_of, most = _by_source(shard, held, len(given.group))
     group, size = _tensor(given.group.astype(np.int32)), _tensor(given.size.astype(np.int32))
     reliability, habit = _tensor(given.reliability), _tensor(given.habit)
     # Two rooms: what is kept of the source's claims, and of the groups near it.
@@ -238,15 +349,15 @@ def _relocate_cuda(
     seen, near, chosen = torch.zeros((3, n_groups), dtype=torch.int32, device=device())
     nats = torch.zeros(n_groups, dtype=torch.int64, device=device())
     worth, result = (torch.zeros(n, dtype=torch.float64, device=device()) for n in (n_groups, 2))
-    _kernel("relocate", shard, on_device, n_labels)(
+    _kernel("relocate", shard, held, n_labels)(
         (1, 1, 1), (OF_RELOCATION, 1, 1),
         [
-            *on_device, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs)),
+            *held, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs)),
             _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count, np.log(beliefs.concentration)])),
-            _tensor(order.astype(np.int32)), len(order), _tensor(first_of_source.astype(index)),
-            _tensor(object_of.astype(index)), size, reliability, habit, _tensor(beliefs.reliability),
-            _tensor(beliefs.habit_prior), *claims, seen, nats, near, chosen, worth, result,
+            _tensor(order.astype(np.int32)), len(order), first_of_source, object_of, size, reliability, habit,
+            _tensor(beliefs.reliability), _tensor(beliefs.habit_prior), *claims, seen, nats, near, chosen, worth,
+            result,
         ],
     )  # fmt: skip
     moved, gain = result.cpu().tolist()
