@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from itertools import pairwise
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Float, Int, Shard, offsets
+from consilience.claims.encoding import Claims, Float, Int, Shard, offsets
 from consilience.kernels import numpy_partition
 from consilience.kernels.numpy_ import mean_field, structured
 from consilience.kernels.numpy_partition import expected_log, rising_tables
+from consilience.kernels.segments import Labels, Segments
 from consilience.kernels.state import (
     COARSE,
     FINE,
@@ -40,7 +41,7 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import Counts, Voices, counts_of, voices_of
 
-__all__ = ["mean_field", "name", "partition", "relocate", "structured"]
+__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "torch"
 
@@ -52,6 +53,10 @@ THREADS, OF_RELOCATION = 512, 512
 """Threads of a block."""
 RESIDENT = 2
 """Blocks that a processor should have room for: some work while others wait for memory."""
+SIZES = (4, 8, 12, 16, 32, DEEPEST)
+"""Claims and candidates of an object that kernels are compiled for."""
+TURNS, BUSY = 16, 1_000
+"""Objects that a thread of a sweep takes at the most: fewer where fewer blocks than keep a device busy were left."""
 SHARED = 47_000
 """Bytes of shared memory for what groups are like and their sums; where they need more, both are in the device's."""
 SHARE = 0.5
@@ -60,6 +65,8 @@ RUNS = 8
 """Runs that a table just too large is streamed in: what comes first and goes last has no work to hide behind."""
 WORKING = 256
 """Bytes a cell that PyTorch's own operations work in."""
+OF_RIVAL = 64
+"""Bytes a claim and label that rivals' sums work in."""
 SOURCE = Path(__file__).with_name("partition.cu")
 
 
@@ -204,12 +211,14 @@ def _tensor(array: NDArray[Any], *, pinned: bool = False) -> torch.Tensor:
 
 
 @cache
-def _compile(function: str, depth: int, width: int, n_labels: int, index: str, in_shared: bool) -> Any:
+def _compile(
+    function: str, depth: int, width: int, n_labels: int, index: str, labelled: bool, in_shared: bool
+) -> Any:
     """A kernel for objects of at most so many claims and candidates."""
     constants = {
         "DEPTH": depth, "WIDTH": width, "LABELS": n_labels, "INDEX": index, "VALUE": "unsigned char",
         "THREADS": OF_RELOCATION, "SWEEPING": THREADS, "RESIDENT": RESIDENT,
-        "IN_SHARED": int(in_shared),
+        "LABELLED": int(labelled), "IN_SHARED": int(in_shared),
     }  # fmt: skip
     head = "".join(f"#define {key} {value}\n" for key, value in constants.items())
     return torch.cuda._compile_kernel(head + SOURCE.read_text(encoding="utf-8"), function)
@@ -219,8 +228,8 @@ def _kernel(function: str, shard: Shard, held: Held, n_labels: int, *, in_shared
     depth, width = int(shard.most_claims.max(initial=1)), max(len(shard.most_claims) - 1, 1)
     index = "int" if held.first_claim.dtype == torch.int32 else "long long"
     # Few sizes, so that few kernels are compiled.
-    depth, width = (next(size for size in (4, 8, 16, 32, DEEPEST) if size >= n) for n in (depth, width))
-    return _compile(function, depth, width, n_labels, index, in_shared)
+    depth, width = (next(size for size in SIZES if size >= n) for n in (depth, width))
+    return _compile(function, depth, width, n_labels, index, len(held.label) > 0, in_shared)
 
 
 def _voice(voices: Voices) -> Float:
@@ -244,8 +253,7 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     n, n_labels = len(occupied), beliefs.n_labels
     width = KINDS * (3 + n_labels)
     held = _hold(shard)
-    sums = torch.zeros(n * width + KINDS * n_labels, dtype=torch.int64, device=device())
-    terms = torch.zeros((5, 2), dtype=torch.int64, device=device())
+    sums = torch.zeros(n * width + KINDS * n_labels + 10, dtype=torch.int64, device=device())
     voice = _voice(voices_of(of_occupied))
     shared = 8 * len(sums) + voice.nbytes
     in_shared = shared <= SHARED
@@ -257,9 +265,10 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
 
     def sweep(objects: Held, truth: torch.Tensor) -> None:
         n_objects = len(objects.first_claim) - 1
+        turns = min(max(1, n_objects // (THREADS * BUSY)), TURNS)
         kernel(
-            (-(-n_objects // THREADS), 1, 1), (THREADS, 1, 1),
-            [*objects, *globals_, n_objects, n, truth, sums, terms],
+            (-(-n_objects // (THREADS * turns)), 1, 1), (THREADS, 1, 1),
+            [*objects, *globals_, n_objects, n, turns, truth, sums],
             shared if in_shared else 0,
         )  # fmt: skip
 
@@ -269,15 +278,16 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
         truth = truth if truth.nbytes <= room() else truth.cpu()
     else:
         truth = _stream(shard, held, sweep)
-    found, term = sums.cpu().numpy(), terms.cpu().numpy()
-    rows = found[: n * width].reshape(n, width)
+    found = sums.cpu().numpy()
+    rows, share, terms = np.split(found, [n * width, len(found) - 10])
+    rows = rows.reshape(n, width)
     stats = GroupingStats(
         reliable=np.zeros(given.reliability.shape, np.int64),
         habit=np.zeros(given.habit.shape, np.int64),
         habit_rest=np.zeros(given.reliability.shape[:2], np.int64),
-        share=np.ascontiguousarray(found[n * width :].reshape(n_labels, KINDS).T),
-        counts=term[:4],
-        terms=term[4:],
+        share=np.ascontiguousarray(share.reshape(n_labels, KINDS).T),
+        counts=terms[:8].reshape(4, 2),
+        terms=terms[8:].reshape(1, 2),
     )
     stats.reliable[occupied] = rows[:, : 2 * KINDS].reshape(n, KINDS, 2)
     stats.habit_rest[occupied] = rows[:, 2 * KINDS : 3 * KINDS]
@@ -411,7 +421,9 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     log_wrong = _logsumexp(log_habit + opinion, pair, n_pairs)
     log_u = _tensor(expected_log(given.reliability))[group]
     log_right = log_u[:, :, 1].T[:, pair]
-    nats = torch.logaddexp(log_right + opinion, (log_u[:, :, 0].T + log_wrong)[:, pair])
+    # Not torch.logaddexp: on a CPU its last bit depends on how many numbers it is given.
+    if_right, if_wrong = log_right + opinion, (log_u[:, :, 0].T + log_wrong)[:, pair]
+    nats = torch.maximum(if_right, if_wrong) + torch.log1p(torch.exp(-torch.abs(if_right - if_wrong)))
 
     # The last column is the unclaimed value's, object by object.
     log_share = torch.log(_tensor(beliefs.share))
@@ -452,11 +464,24 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     )
 
 
+class SumBy:
+    """Sums along the first axis by where they go; with `of`, of what is taken from there.
+
+    In a fixed order, found once: addition of floats depends on it.
+    """
+
+    def __init__(self, to: torch.Tensor, n: int, of: torch.Tensor | None = None) -> None:
+        order = torch.argsort(to, stable=True)
+        self.take = order if of is None else of[order]
+        self.lengths = torch.bincount(to, minlength=n)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.segment_reduce(x.index_select(0, self.take), "sum", lengths=self.lengths)
+
+
 def _sum(x: torch.Tensor, to: torch.Tensor, n: int) -> torch.Tensor:
-    """Sums along the last axis by where they go. In a fixed order: addition of floats depends on it."""
-    order = torch.argsort(to, stable=True)
-    lengths = torch.bincount(to, minlength=n)
-    return torch.segment_reduce(x[..., order].movedim(-1, 0), "sum", lengths=lengths).movedim(0, -1)
+    """Sums along the last axis by where they go."""
+    return SumBy(to, n)(x.movedim(-1, 0)).movedim(0, -1)
 
 
 def _logsumexp(x: torch.Tensor, of: torch.Tensor, n: int) -> torch.Tensor:
@@ -475,3 +500,133 @@ def _two_words(x: torch.Tensor) -> NDArray[np.int64]:
     coarse = torch.round(x / COARSE)
     words = torch.stack([coarse.long().sum(), torch.round((x - coarse * COARSE) / FINE).long().sum()])
     return cast("NDArray[np.int64]", words.cpu().numpy())
+
+
+def segments(claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None) -> Segments:
+    """The table with its sums on the device; NumPy's where it has no room for them."""
+    fits = OF_RIVAL * (claims.n_claims + claims.n_candidates) <= room()
+    return (DeviceSegments if fits else Segments)(claims, log_truth, is_known)
+
+
+class DeviceSegments(Segments):
+    """Claims on the device: what is summed goes there and the sums come back."""
+
+    engine: ClassVar[str] = name
+
+    def labels(self) -> Labels:
+        """Likewise on the device."""
+        return DeviceLabels.of(self)
+
+    @cached_property
+    def _source(self) -> torch.Tensor:
+        return _tensor(self.claims.claim_source)
+
+    @cached_property
+    def _candidate(self) -> torch.Tensor:
+        return _tensor(self.claims.claim_candidate)
+
+    @cached_property
+    def _by_source(self) -> SumBy:
+        return SumBy(self._source, self.claims.n_sources)
+
+    @cached_property
+    def _by_candidate(self) -> SumBy:
+        return SumBy(self._candidate, self.claims.n_candidates)
+
+    @cached_property
+    def _over_claims(self) -> SumBy:
+        return SumBy(self._source, self.claims.n_sources, self._candidate)
+
+    @cached_property
+    def _over_claimants(self) -> SumBy:
+        return SumBy(self._candidate, self.claims.n_candidates, self._source)
+
+    @cached_property
+    def _sizes(self) -> torch.Tensor:
+        return _tensor(self.domain_size)
+
+    @cached_property
+    def _may_be(self) -> torch.Tensor:
+        return _tensor(self.possible)
+
+    def sum_by_source(self, on_claims: Float) -> Float:
+        """(n_sources,)"""
+        return _array(self._by_source(_tensor(on_claims)))
+
+    def sum_by_candidate(self, on_claims: Float) -> Float:
+        """(n_candidates,)"""
+        return _array(self._by_candidate(_tensor(on_claims)))
+
+    def sum_over_claims(self, on_candidates: Float) -> Float:
+        """(n_sources,)"""
+        return _array(self._over_claims(_tensor(on_candidates)))
+
+    def sum_over_claimants(self, on_sources: Float) -> Float:
+        """(n_candidates,)"""
+        return _array(self._over_claimants(_tensor(on_sources)))
+
+    def sum_by_object(self, on_candidates: Float) -> Float:
+        """(n_objects,)"""
+        return _array(self._reduce(_tensor(on_candidates), "sum"))
+
+    def highest_by_object(self, on_candidates: Float) -> Float:
+        """(n_objects,)"""
+        return _array(self._reduce(_tensor(on_candidates), "max"))
+
+    def shares(self, on_candidates: Float) -> Float:
+        """(n_candidates,)"""
+        weight = torch.where(self._may_be, _tensor(on_candidates), 0.0)
+        total = self._reduce(weight, "sum")
+        weight = torch.where(self._spread(total) > 0, weight, self._may_be.to(weight.dtype))
+        return _array(weight / self._spread(self._reduce(weight, "sum")))
+
+    def softmax(self, log_weight: Float) -> tuple[Float, Float]:
+        """(n_candidates,) and (n_objects,)"""
+        x = torch.where(self._may_be, _tensor(log_weight), -torch.inf)
+        highest = self._reduce(x, "max")
+        weight = torch.exp(x - self._spread(highest))
+        total = self._reduce(weight, "sum")
+        return _array(weight / self._spread(total)), _array(highest + torch.log(total))
+
+    def _reduce(self, on_candidates: torch.Tensor, how: str) -> torch.Tensor:
+        return torch.segment_reduce(on_candidates, how, lengths=self._sizes)
+
+    def _spread(self, on_objects: torch.Tensor) -> torch.Tensor:
+        size = self.claims.n_candidates
+        return torch.repeat_interleave(on_objects, self._sizes, output_size=size)
+
+
+class DeviceLabels(Labels):
+    """Claims on common labels, likewise."""
+
+    @cached_property
+    def _over_habits(self) -> SumBy:
+        return SumBy(
+            _tensor(self.segments.claim_object), self.segments.claims.n_objects, _tensor(self.claim_habit)
+        )
+
+    @cached_property
+    def _over_objects(self) -> SumBy:
+        return SumBy(_tensor(self.claim_habit), len(self.habit_source), _tensor(self.segments.claim_object))
+
+    @cached_property
+    def _may_be(self) -> torch.Tensor:
+        return _tensor(self.possible)
+
+    def sum_by_object(self, on_habits: Float) -> Float:
+        """(n_objects, …)"""
+        return _array(self._over_habits(_tensor(on_habits)))
+
+    def sum_by_habit(self, on_objects: Float) -> Float:
+        """(n_habits, …)"""
+        return _array(self._over_objects(_tensor(on_objects)))
+
+    def softmax(self, log_weight: Float) -> tuple[Float, Float]:
+        """(n_objects, n_labels) and (n_objects,)"""
+        x = torch.where(self._may_be, _tensor(log_weight), -torch.inf)
+        evidence = torch.logsumexp(x, dim=1)
+        return _array(torch.softmax(x, dim=1)), _array(evidence)
+
+
+def _array(tensor: torch.Tensor) -> Float:
+    return cast(Float, tensor.cpu().numpy())
