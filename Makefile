@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test chromium recovery peers chaos audit lint types docs golden lock clean
+.PHONY: setup demo test chromium recovery peers gpu chaos audit lint types docs golden lock clean
 
 setup: $(READY)
 
@@ -37,6 +37,9 @@ peers: setup .venv-peers/.ready  ## agreement with independent implementations f
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock
 	@touch $@
+
+gpu:  ## the tests of PyTorch's kernel on a CUDA device, by the PyTorch that PYTHON has: nothing is installed
+	PYTHONPATH=src $(PYTHON) tests/engines/test_torch.py cuda
 
 chaos: setup  ## kills, faults, fuzzing and calibration: at most 15 minutes, then docs/reliability.md
 	$(BIN)/python benchmarks/chaos/run.py

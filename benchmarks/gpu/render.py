@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ def page() -> list[str]:
         f"claims an object, four labels, thirty groups. On an {of['device']} with PyTorch {of['torch']}, NumPy "
         f"{of['numpy']} and Python {of['python']}. How to use it: [a GPU](../how-to/gpu.md).",
     ]
-    sections = [_sweep(of), _fit(last["fit"][-1], last["processors"][-1]), _parity(last["parity"][-1])]
-    sections.append(_sets({record["set"]: record for record in last["sets"]}))
+    sections = [section(last[part]) for part, section in SECTIONS.items() if part in last]
     return markdown("On a GPU", about, sections).splitlines()
 
 
-def _sweep(record: Record) -> Section:
+def _sweep(records: list[Record]) -> Section:
+    record = records[-1]
     moved, best = record["bytes"] / record["seconds"], record["bytes"] / record["copy_seconds"]
     kernel = record["kernel_seconds"]["partition"]
     return Section(
@@ -40,16 +41,49 @@ def _sweep(record: Record) -> Section:
                 f"{kernel / record['seconds']:.0%}",
             ]
         ],
-        [
-            f"The first call took {record['first_call']:.1f} s: the table's way to the device, and compilation. The "
-            "kernel is bound by its arithmetic and by what threads keep beside their registers, not by the table."
-        ],
+        [f"The first call took {record['first_call']:.1f} s: the table's way to the device, and compilation."],
     )  # fmt: skip
 
 
-def _fit(record: Record, beside: Record) -> Section:
-    times = beside["on_processors"] / beside["seconds"]
-    ended = f"{times:.0f}" if beside["on_processors_ended"] else f"more than {times:.0f}"
+def _profile(records: list[Record]) -> Section:
+    record = records[-1]
+    n_bytes = sum(record["bytes"].values())
+    return Section(
+        "Where a sweep's time goes",
+        ["stage of the kernel", "share of the warps' time"],
+        [[name, f"{share:.0%}"] for name, share in record["stages"].items()],
+        [
+            f"Of {record['n_claims']:,} claims: {record['seconds'] * 1e3:.1f} ms, in which a copy of what is touched, "
+            f"{n_bytes:,} bytes, goes {record['seconds'] / record['copy_seconds']:.0f} times. The shares are by the "
+            "processors' clocks, waiting included; the table is read in the first stage and written in the third, so "
+            "what is left is arithmetic in float64, what threads of a warp wait for each other, and sums in shared "
+            "memory.",
+            "Threads of a block × blocks of a processor, and objects a thread: "
+            + "; ".join(f"{blocks}: {seconds * 1e3:.1f} ms" for blocks, seconds in record["blocks"].items())
+            + ".",
+        ],
+    )
+
+
+def _stream(records: list[Record]) -> Section:
+    record = records[-1]
+    there = sum(record["bytes"].values()) - record["bytes"]["truth"]
+    return Section(
+        "A table that does not fit",
+        ["claims", "on the device", "streamed", "GB/s there", "a pinned copy's GB/s", "same bits"],
+        [
+            [
+                f"{record['n_claims']:,}", f"{record['seconds']:.3f} s", f"{record['streamed_seconds']:.3f} s",
+                f"{there / record['streamed_seconds'] / 1e9:.0f}", f"{there / record['copy_seconds'] / 1e9:.0f}",
+                "yes" if record["same_bits"] else "no",
+            ]
+        ],
+        ["The device was told that it has room for a quarter of it."],
+    )  # fmt: skip
+
+
+def _fit(records: list[Record]) -> Section:
+    record = records[-1]
     return Section(
         "A default fit",
         ["claims", "sources", "seconds", "sweeps", "groups", "accuracy", "same bits again"],
@@ -60,14 +94,53 @@ def _fit(record: Record, beside: Record) -> Section:
                 "yes" if record["same_bits"] else "no",
             ]
         ],
+    )  # fmt: skip
+
+
+def _processors(records: list[Record]) -> Section:
+    record = records[-1]
+    small = record["small"]
+    return Section(
+        "Beside the processors",
+        ["asked for", "claims", "times", "seconds on the device", f"once on {record['cores']} cores"],
         [
-            f"Of {beside['n_claims']:,} claims it took {beside['seconds']:.1f} s; the same file on the machine's "
-            f"{beside['cores']} cores takes {ended} times as long (it was stopped there)."
+            [
+                {"partition": "a sweep", "relocate": "a relocation of all sources"}[of["what"]],
+                f"{of['n_claims']:,}", str(of["times"]), f"{of['seconds']:.2f}", f"{of['once_on_numpy']:.1f} s",
+            ]
+            for of in record["asked"]
+        ],
+        [
+            f"Measured: a default fit of {record['n_claims_small']:,} claims takes {small['torch']:.1f} s on the "
+            f"device and {small['numpy']:.1f} s by NumPy's kernel on {record['cores']} cores, "
+            f"{small['numpy'] / small['torch']:.1f} times as long.",
+            f"Projected: of {record['n_claims']:,} claims it takes {record['seconds']:.1f} s on the device. What was "
+            f"asked for there would take NumPy's kernel {record['projected_on_numpy']:,.0f} s, "
+            f"{record['projected_on_numpy'] / record['seconds']:,.0f} times as long; a relocation is that of "
+            f"{record['relocated']} sources, times as many as there are. NumPy's is the reference, written to be read; "
+            "the machine has no Numba.",
         ],
     )  # fmt: skip
 
 
-def _parity(record: Record) -> Section:
+def _rivals(records: list[Record]) -> Section:
+    last = {record["model"]: record for record in records}
+    return Section(
+        "Rivals",
+        ["model", "claims", "rounds", "seconds", "NumPy's", "times", "largest difference", "decided otherwise"],
+        [
+            [
+                name, f"{r['n_claims']:,}", str(r["rounds"]), f"{r['seconds']:.2f}", f"{r['on_numpy']:.2f}",
+                f"{r['on_numpy'] / r['seconds']:.1f}", f"{r['worst']:.0e}", str(r["decided_otherwise"]),
+            ]
+            for name, r in last.items()
+        ],
+        ["Their sums are on the device; what is between them is NumPy's, and travels."],
+    )  # fmt: skip
+
+
+def _parity(records: list[Record]) -> Section:
+    record = records[-1]
     return Section(
         "Against the reference",
         ["random tables", "largest relative difference", "relocations", "that move otherwise", "difference of gains"],
@@ -80,7 +153,8 @@ def _parity(record: Record) -> Section:
     )  # fmt: skip
 
 
-def _sets(records: dict[str, Record]) -> Section:
+def _sets(records: list[Record]) -> Section:
+    last = {record["set"]: record for record in records}
     return Section(
         "Real data sets, beside the CPU's kernel",
         ["data set", "objects", "decided otherwise", "bound", "the CPU's"],
@@ -92,10 +166,22 @@ def _sets(records: dict[str, Record]) -> Section:
                 f"{r['bound']:.6f}",
                 f"{r['bound_of_cpu']:.6f}",
             ]
-            for name, r in sorted(records.items())
+            for name, r in sorted(last.items())
         ],
     )
 
+
+SECTIONS: dict[str, Callable[[list[Record]], Section]] = {
+    "sweep": _sweep,
+    "profile": _profile,
+    "stream": _stream,
+    "fit": _fit,
+    "processors": _processors,
+    "rivals": _rivals,
+    "parity": _parity,
+    "sets": _sets,
+}
+"""A section for every part that there are records of."""
 
 if __name__ == "__main__":
     PAGE.write_text("\n".join(page()) + "\n", encoding="utf-8")

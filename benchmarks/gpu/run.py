@@ -1,6 +1,7 @@
-"""The GPU kernel on its device: parity, a sweep of a billion claims, default fits, the same bits again, real data sets.
+"""The GPU kernel on its device: parity, a sweep of a billion claims and where its time goes, a table that does not fit,
+default fits, the same bits again, the processors beside it, rivals, real data sets.
 
-    PYTHONPATH=src python benchmarks/gpu/run.py parity sweep fit processors sets   # NumPy, SciPy and PyTorch are enough
+    PYTHONPATH=src python benchmarks/gpu/run.py parity sweep profile stream fit processors rivals sets
     python benchmarks/gpu/encode.py                                       # where PyArrow is: data sets for `sets`
 
 Planted tables: ten claims an object, four labels, 60 % of the sources in thirty groups that repeat a leader nine times
@@ -13,32 +14,49 @@ import argparse
 import json
 import os
 import platform
-import subprocess
-import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import scipy
 import torch
 
-from consilience.claims.encoding import Claims
+from consilience.claims.encoding import Claims, Shard
 from consilience.evaluate.provenance import provenance
 from consilience.kernels import numpy_partition, torch_
 from consilience.kernels.numpy_partition import update_groups
 from consilience.kernels.state import Beliefs, Grouping, from_fixed, from_two_words
+from consilience.models.crh import CRH
+from consilience.models.dawid_skene import DawidSkene, OneCoin
 from consilience.models.mss.beliefs import start_beliefs
 from consilience.models.mss.model import MSS
-from consilience.models.mss.table import Table
+from consilience.models.mss.table import with_domains
+from consilience.models.truthfinder import TruthFinder
 from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent
 ENCODED = HERE.parents[1] / "out" / "gpu"
 DEPTH, N_LABELS, N_GROUPS, GROUPED, FAITHFUL = 10, 4, 30, 0.6, 0.9
-PATIENCE = 26
-"""How many times as long the processors are given for what the device does."""
+SMALL = 200, 30
+"""Objects and sources of a table that NumPy's kernel can search whole."""
+RELOCATED = 2
+"""Sources that NumPy's kernel relocates: of all of them it would take hours."""
+ROUNDS = 5
+"""Rounds that rivals are given."""
+STAGES = {
+    "loads, sorting": "            sort_claims(m, -1, objects, given, apart, keys);\n",
+    "posterior": "            double evidence = posterior(m, objects, given, apart, keys, pair);\n",
+    "truths, shares": "(apart.q[k][0] + apart.q[k][1]) / claimed : 1.0 / apart.size;\n",
+    "statistics": "            add_term(words + 8, evidence);\n        }\n",
+    "sums of a warp": "n_groups * row + i - TERMS, sum);\n        }\n",
+}
+"""Where each stage of a sweep ends in `partition.cu`."""
+BLOCKS = [(512, 2), (256, 4), (256, 3), (256, 2)]
+"""Threads of a block and blocks of a processor to try."""
 
 
 def main() -> None:
@@ -116,7 +134,7 @@ def planted(n_objects: int, n_sources: int, seed: int = 0) -> tuple[Claims, np.n
     ), np.concatenate(truths)
 
 
-def random_table(seed: int) -> tuple[Table, Grouping, Beliefs]:
+def random_table(seed: int) -> tuple[Shard, Grouping, Beliefs]:
     """Any table: common labels or domains of their own, some truths known."""
     rng = np.random.default_rng(seed)
     n_objects, n_sources = int(rng.integers(1, 60)), int(rng.integers(1, 30))
@@ -141,8 +159,8 @@ def random_table(seed: int) -> tuple[Table, Grouping, Beliefs]:
     for m in np.flatnonzero(known):
         log_truth[first_candidate[m] : first_candidate[m + 1]] = -np.inf
         log_truth[first_candidate[m] + rng.integers(sizes[m])] = 0.0
-    table = Table.of(claims, log_truth, known)
-    beliefs = start_beliefs(n_sources, table.n_labels, float(np.median(sizes)), 0.95, None)
+    table, n_labels = with_domains(claims, log_truth, known)
+    beliefs = start_beliefs(n_sources, n_labels, float(np.median(sizes)), 0.95, None)
     group = rng.integers(max(1, n_sources // 2), size=n_sources)
     return (
         table,
@@ -161,7 +179,7 @@ def parity(n_objects: int | None) -> Iterator[dict[str, Any]]:
     for seed in range(120):
         table, given, beliefs = random_table(seed)
         (truth, stats), (found, other) = (
-            kernel.partition(table.whole, given, beliefs) for kernel in (numpy_partition, torch_)
+            kernel.partition(table, given, beliefs) for kernel in (numpy_partition, torch_)
         )
         groups, others = (update_groups(each, given, beliefs) for each in (stats, other))
         for one, two in (
@@ -174,11 +192,9 @@ def parity(n_objects: int | None) -> Iterator[dict[str, Any]]:
         ):
             apart = np.abs(np.asarray(one) - np.asarray(two)) / np.maximum(1.0, np.abs(one))
             worst = max(worst, float(apart.max()))
-        if table.claims.n_claims < 150:
+        if table.n_claims < 150:
             order = np.random.default_rng(seed).permutation(len(given.group))
-            one, two = (
-                kernel.relocate(table.whole, given, beliefs, order) for kernel in (numpy_partition, torch_)
-            )
+            one, two = (kernel.relocate(table, given, beliefs, order) for kernel in (numpy_partition, torch_))
             relocations += 1
             moved_otherwise += not np.array_equal(*(_canonical(each[0].group) for each in (one, two)))
             worst_gain = max(worst_gain, abs(one[2] - two[2]) / max(1.0, abs(one[2])))
@@ -196,29 +212,142 @@ def _canonical(group: np.ndarray) -> np.ndarray:
 
 def sweep(n_objects: int | None) -> Iterator[dict[str, Any]]:
     """One sweep with thirty groups, beside a copy of the bytes that it must touch."""
-    n_objects, n_sources = n_objects or 100_000_000, 100_000
+    table, given, beliefs = _swept(n_objects or 100_000_000, 100_000)
+    started = time.perf_counter()
+    torch_.partition(table, given, beliefs)
+    first = time.perf_counter() - started
+    n_bytes = sum(_bytes(table).values())
+    yield {
+        "n_claims": table.n_claims, "n_sources": table.n_sources, "first_call": first,
+        "seconds": _best(lambda: torch_.partition(table, given, beliefs)),
+        "kernel_seconds": _kernel_seconds(lambda: torch_.partition(table, given, beliefs)),
+        "bytes": n_bytes, "copy_seconds": _copy_seconds(n_bytes),
+    }  # fmt: skip
+
+
+def _swept(n_objects: int, n_sources: int) -> tuple[Shard, Grouping, Beliefs]:
+    """A planted table, and thirty groups for a sweep."""
     claims, _ = planted(n_objects, n_sources)
-    table = Table.of(claims, np.zeros(claims.n_candidates), None)
-    beliefs = start_beliefs(n_sources, table.n_labels, N_LABELS, 0.95, None)
+    table, n_labels = with_domains(claims, np.zeros(claims.n_candidates), None)
+    beliefs = start_beliefs(n_sources, n_labels, N_LABELS, 0.95, None)
     group = np.random.default_rng(0).integers(N_GROUPS, size=n_sources)
     given = Grouping(
         group,
         np.tile(beliefs.reliability, (n_sources, 1, 1)),
         np.tile(beliefs.habit_prior, (n_sources, 1, 1)),
     )
-    started = time.perf_counter()
-    torch_.partition(table.whole, given, beliefs)
-    first = time.perf_counter() - started
-    n_bytes = sum(part.nbytes for part in torch_._on_device(table.whole)) + 8 * claims.n_candidates
+    return table, given, beliefs
+
+
+def _bytes(table: Shard) -> dict[str, int]:
+    """What a sweep must read and write, by array."""
+    held = torch_._hold(table)
+    read = {name: part.nbytes for name, part in zip(held._fields, held, strict=True) if len(part)}
+    return {**read, "truth": 8 * table.n_candidates}
+
+
+def _copy_seconds(n_bytes: int) -> float:
+    """A copy on the device that reads and writes so many bytes together."""
     one, two = (
         torch.empty(n_bytes // 16, dtype=torch.float64, device=torch_.device()).fill_(1) for _ in range(2)
     )
+    return _best(lambda: two.copy_(one))
+
+
+def profile(n_objects: int | None) -> Iterator[dict[str, Any]]:
+    """Where a sweep's time goes: the stages of its kernel by the processors' clocks, what they touch, other blocks."""
+    table, given, beliefs = _swept(n_objects or 10_000_000, 100_000)
+
+    def work() -> None:
+        torch_.partition(table, given, beliefs)
+
+    work()
+    n_bytes = _bytes(table)
+    blocks = {}
+    for threads, resident in BLOCKS:
+        for turns in (1, torch_.TURNS):
+            with mock.patch.multiple(torch_, THREADS=threads, RESIDENT=resident, TURNS=turns):
+                torch_._compile.cache_clear()
+                work()
+                blocks[f"{threads} × {resident}, {turns}"] = _events(work)
+    torch_._compile.cache_clear()
     yield {
-        "n_claims": claims.n_claims, "n_sources": n_sources, "first_call": first,
-        "seconds": _best(lambda: torch_.partition(table.whole, given, beliefs)),
-        "kernel_seconds": _kernel_seconds(lambda: torch_.partition(table.whole, given, beliefs)),
-        "bytes": n_bytes, "copy_seconds": _best(lambda: two.copy_(one)),
+        "n_claims": table.n_claims, "bytes": n_bytes, "seconds": _events(work),
+        "kernel_seconds": _kernel_seconds(work), "copy_seconds": _copy_seconds(sum(n_bytes.values())),
+        "stages": _stages(work), "blocks": blocks,
     }  # fmt: skip
+
+
+def _stages(work: Callable[[], None]) -> dict[str, float]:
+    """Shares of the time that warps of the sweep's kernel are in each stage, waiting included."""
+    source = torch_.SOURCE.read_text(encoding="utf-8")
+    edits = {
+        "double *truth, Word *sums\n": "double *truth, Word *sums, Word *clocks\n",
+        "    for (int turn = 0; turn < turns; turn++) {\n": "        long long before = clock64();\n",
+    }
+    for i, end in enumerate(STAGES.values()):
+        edits[end] = (
+            "{ long long now = clock64(); if (threadIdx.x % 32 == 0) "
+            f"atomicAdd(clocks + {i}, (Word)(now - before)); before = now; }}\n"
+        )
+    for text, more in edits.items():
+        assert source.count(text) == 1, (
+            f"partition.cu has changed: {text!r} is there {source.count(text)} times"
+        )
+        source = source.replace(text, more if "clocks\n" in more else text + more)
+    clocks = torch.zeros(len(STAGES), dtype=torch.int64, device=torch_.device())
+    compile_ = torch_._compile
+
+    def compiled(*sizes: Any) -> Any:
+        kernel = compile_(*sizes)
+        return lambda grid, block, args, shared: kernel(grid, block, [*args, clocks], shared)
+
+    with tempfile.TemporaryDirectory() as folder:
+        clocked = Path(folder) / "partition.cu"
+        clocked.write_text(source, encoding="utf-8")
+        compile_.cache_clear()
+        with mock.patch.multiple(torch_, SOURCE=clocked, _compile=compiled):
+            work()
+    compile_.cache_clear()
+    found = clocks.cpu().numpy()
+    return dict(zip(STAGES, (found / found.sum()).tolist(), strict=True))
+
+
+def stream(n_objects: int | None) -> Iterator[dict[str, Any]]:
+    """A sweep over a table that the device is told to have no room for, beside the same that stays there, and beside a
+    copy of the same bytes from pinned memory."""
+    n_objects = n_objects or 20_000_000
+    table, given, beliefs = _swept(n_objects, 100_000)
+    found = torch_.partition(table, given, beliefs)
+    seconds = _best(lambda: torch_.partition(table, given, beliefs))
+    n_bytes = _bytes(table)
+    (away,) = table.cut(1)
+    with mock.patch.object(torch_, "room", return_value=sum(n_bytes.values()) // 4):
+        other = torch_.partition(away, given, beliefs)
+        streamed = _best(lambda: torch_.partition(away, given, beliefs), times=3)
+    same = np.array_equal(found[0].truth, other[0].truth) and all(
+        np.array_equal(getattr(found[1], name), getattr(other[1], name)) for name in vars(found[1])
+    )
+    there = sum(n_bytes.values()) - n_bytes["truth"]
+    pinned = torch.empty(there, dtype=torch.uint8, pin_memory=True)
+    on_device = torch.empty(there, dtype=torch.uint8, device=torch_.device())
+    yield {
+        "n_claims": table.n_claims, "seconds": seconds, "streamed_seconds": streamed, "same_bits": same,
+        "bytes": n_bytes, "copy_seconds": _best(lambda: on_device.copy_(pinned, non_blocking=True), times=3),
+    }  # fmt: skip
+
+
+def _events(work: Callable[[], None], times: int = 5) -> float:
+    """By the device's own events."""
+    seconds = []
+    for _ in range(times):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        work()
+        end.record()
+        torch.cuda.synchronize()
+        seconds.append(start.elapsed_time(end) / 1e3)
+    return min(seconds)
 
 
 def _best(work: Any, times: int = 7) -> float:
@@ -259,26 +388,96 @@ def fit(n_objects: int | None) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
 
 
+class Watched:
+    """A kernel that keeps what it was asked for: the last of every size, how often, and how long it took."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel, self.name = kernel, kernel.name
+        self.asked: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def partition(self, shard: Shard, given: Grouping, beliefs: Beliefs, warm: Any = None) -> Any:
+        """A sweep."""
+        return self._watched("partition", shard, given, beliefs)
+
+    def relocate(self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Any) -> Any:
+        """A relocation."""
+        return self._watched("relocate", shard, given, beliefs, order)
+
+    def _watched(self, what: str, shard: Shard, *given: Any) -> Any:
+        of = self.asked.setdefault((what, len(shard.claim_source)), {"times": 0, "seconds": 0.0})
+        started = time.perf_counter()
+        done = getattr(self.kernel, what)(shard, *given)
+        of["seconds"] += time.perf_counter() - started
+        of["times"] += 1
+        of["last"] = shard, *given
+        return done
+
+
 def processors(n_objects: int | None) -> Iterator[dict[str, Any]]:
-    """A default fit on the device, and by the same file on the processors, which are given PATIENCE times as long."""
-    n_objects = n_objects or 1_000_000
-    claims, _ = planted(n_objects, 1_000)
-    MSS().fit(planted(20_000, 1_000)[0], engine="torch", runner=Inline(1, 1))
-    seconds = MSS().fit(claims, engine="torch", runner=Inline(1, 1)).seconds
-    code = f"import run; run.MSS().fit(run.planted({n_objects}, 1_000)[0], engine='torch')"
-    started = time.perf_counter()
-    try:
-        subprocess.run(
-            [sys.executable, "-c", code], cwd=HERE, check=True, timeout=PATIENCE * seconds,
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(HERE.parents[1] / "src")},
-        )  # fmt: skip
-        ended = True
-    except subprocess.TimeoutExpired:
-        ended = False
+    """A default fit on the device, beside what NumPy's kernel takes for it on all processors.
+
+    A small table is fitted whole by both. Of a large one NumPy's sweeps are measured once for every size, and the
+    relocation of a few sources; what it would take for all that the device was asked for is projected from that.
+    """
+    cores = os.cpu_count() or 1
+    MSS().fit(planted(20_000, 1_000)[0], engine="torch", runner=Inline(1, 1))  # compiles
+    claims, _ = planted(*SMALL)
+    small = {
+        engine: MSS().fit(claims, engine=engine, runner=runner).seconds
+        for engine, runner in (("torch", Inline(1, 1)), ("numpy", Inline(cores, cores)))
+    }
+    print({"n_claims": claims.n_claims, **small}, flush=True)
+    claims, _ = planted(n_objects or 1_000_000, 1_000)
+    watched = Watched(torch_)
+    with mock.patch("consilience.models.mss.model.choose_kernel", return_value=watched):
+        seconds = MSS().fit(claims, runner=Inline(1, 1)).seconds
+    asked, projected = [], 0.0
+    for (what, n_claims), of in watched.asked.items():
+        shard, given, beliefs, *order = of["last"]
+        started = time.perf_counter()
+        if what == "partition":
+            cut = list(shard.cut(cores))
+            Inline(cores, cores).map_sum(numpy_partition.partition, cut, given, beliefs, [None] * len(cut))
+            once = time.perf_counter() - started
+        else:
+            numpy_partition.relocate(shard, given, beliefs, order[0][:RELOCATED])
+            once = (time.perf_counter() - started) * len(order[0]) / RELOCATED
+        projected += once * of["times"]
+        asked.append(
+            {
+                "what": what,
+                "n_claims": n_claims,
+                "times": of["times"],
+                "seconds": of["seconds"],
+                "once_on_numpy": once,
+            }
+        )
+        print(asked[-1], flush=True)
     yield {
-        "n_claims": claims.n_claims, "seconds": seconds, "on_processors": time.perf_counter() - started,
-        "on_processors_ended": ended,
+        "n_claims": claims.n_claims, "seconds": seconds, "projected_on_numpy": projected, "asked": asked,
+        "n_claims_small": SMALL[0] * DEPTH, "small": small, "relocated": RELOCATED,
     }  # fmt: skip
+
+
+def rivals(n_objects: int | None) -> Iterator[dict[str, Any]]:
+    """A few rounds of rivals whose sums are on the device, beside NumPy's."""
+    claims, _ = planted(n_objects or 1_000_000, 1_000)
+    models = (
+        DawidSkene(max_rounds=ROUNDS),
+        OneCoin(max_rounds=ROUNDS),
+        TruthFinder(max_rounds=ROUNDS),
+        CRH(max_rounds=ROUNDS),
+    )
+    for model in models:
+        model.fit(planted(20_000, 1_000)[0], engine="torch")
+        one = model.fit(claims, engine="numpy")
+        other, again = (model.fit(claims, engine="torch") for _ in range(2))
+        yield {
+            "model": model.name, "n_claims": claims.n_claims, "rounds": one.sweeps, "seconds": other.seconds,
+            "on_numpy": one.seconds, "worst": float(np.abs(one.truth - other.truth).max()),
+            "decided_otherwise": int(np.sum(one.decision != other.decision)),
+            "same_bits": bool(np.array_equal(other.truth, again.truth)),
+        }  # fmt: skip
 
 
 def sets(n_objects: int | None) -> Iterator[dict[str, Any]]:
@@ -304,7 +503,9 @@ def sets(n_objects: int | None) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-PARTS = {"parity": parity, "sweep": sweep, "fit": fit, "processors": processors, "sets": sets}
+PARTS = {
+    part.__name__: part for part in (parity, sweep, profile, stream, fit, processors, rivals, sets)
+}  # fmt: skip
 
 if __name__ == "__main__":
     main()

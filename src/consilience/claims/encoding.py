@@ -103,12 +103,15 @@ class Shard(Encoded):
         np.maximum.at(most, sizes, np.diff(self.first_claim))
         return most
 
-    def cut(self, n_shards: int) -> Iterator[Shard]:
-        """Split into runs of consecutive objects with about equally many claims each."""
-        wanted = np.linspace(0, self.n_claims, min(n_shards, max(self.n_objects, 1)) + 1)[1:-1]
+    def edges(self, n_runs: int) -> Int:
+        """Where runs of consecutive objects with about equally many claims each begin, and where the last one ends."""
+        wanted = np.linspace(0, self.n_claims, min(n_runs, max(self.n_objects, 1)) + 1)[1:-1]
         inner = np.searchsorted(self.first_claim, wanted)
-        edges = np.unique(np.concatenate([[0], inner, [self.n_objects]]))
-        for start, stop in pairwise(edges):
+        return np.unique(np.concatenate([[0], inner, [self.n_objects]]))
+
+    def cut(self, n_runs: int) -> Iterator[Shard]:
+        """Such runs, each a shard."""
+        for start, stop in pairwise(self.edges(n_runs)):
             claims = slice(self.first_claim[start], self.first_claim[stop])
             candidates = slice(self.first_candidate[start], self.first_candidate[stop])
             yield replace(

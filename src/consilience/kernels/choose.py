@@ -6,8 +6,12 @@ import importlib
 from importlib.util import find_spec
 from typing import Protocol, TypeVar, cast
 
-from consilience.claims.encoding import Int, Shard
+import numpy as np
+from numpy.typing import NDArray
+
+from consilience.claims.encoding import Claims, Float, Int, Shard
 from consilience.errors import EngineUnavailableError, UnknownNameError
+from consilience.kernels.segments import Segments
 from consilience.kernels.state import (
     Beliefs,
     Globals,
@@ -42,7 +46,8 @@ class Step(Protocol[G, P, S]):
 
 
 class Kernel(Protocol):
-    """An engine: the same local steps, one an inference, and the relocation of sources, computed its own way."""
+    """An engine: the same local steps, one an inference, the relocation of sources, and the sums that rivals are made
+    of, computed its own way."""
 
     name: str
     partition: Step[Grouping, Beliefs, GroupingStats]
@@ -53,6 +58,10 @@ class Kernel(Protocol):
         self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
     ) -> tuple[Grouping, int, float]:
         """Move sources one at a time: the new grouping, how many moved, how much the bound rose."""
+        ...
+
+    def segments(self, claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None) -> Segments:
+        """The table as rivals take it."""
         ...
 
 

@@ -11,9 +11,10 @@ from consilience.kernels.compiled import add_term, compiled, digamma, fixed, gam
 from consilience.kernels.numba_partition import partition
 from consilience.kernels.numba_relocate import relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
+from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Globals, Locals, Prior, Stats
 
-__all__ = ["mean_field", "name", "partition", "relocate", "structured"]
+__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "numba"
 

@@ -14,10 +14,11 @@ from scipy.special import digamma, expit, gammaln, xlogy
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.numpy_partition import partition, relocate
+from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Evidence, Globals, Locals, Prior, Stats, to_fixed, to_two_words
 
 name = "numpy"
-__all__ = ["mean_field", "name", "partition", "relocate", "structured"]
+__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 
 def structured(

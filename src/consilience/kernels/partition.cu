@@ -2,11 +2,13 @@
 // A thread takes an object; sums are of integers, so that any order of threads gives the same bits.
 //
 // Defined when compiled: DEPTH and WIDTH, the most claims and candidates of an object; LABELS; INDEX and VALUE, types that
-// hold a place in the table and one in a domain; IN_SHARED, whether shared memory has room for the groups; THREADS of a
-// block that relocates, and SWEEPING, RESIDENT of one that sweeps.
+// hold a place in the table and one in a domain; LABELLED, whether labels are others than those places; IN_SHARED, whether
+// shared memory has room for the groups; THREADS of a block that relocates, and SWEEPING, RESIDENT of one that sweeps.
 
 #define KINDS 2
-#define FEW 8  // labels whose shares every thread sums for itself
+#define FEW 8      // labels whose shares every thread sums for itself
+#define TERMS 10   // words: slopes of the counts and the bound
+#define PLACES 64  // of values in a key, a power of two: a key is taken apart without division
 #define LEAST 1e-150
 #define SMALL 1e-100
 #define LARGE 1e100
@@ -47,11 +49,16 @@ struct Given {
     double eta, theta;
 };
 
-// An object, its claims as group × K + value, sorted.
+// An object's claims as group × PLACES + value, sorted. They have an index, and so are not in registers; nothing that
+// could be may be in one struct with them.
+struct Keys {
+    int at[DEPTH];
+};
+
+// An object.
 struct Apart {
     int n, size, domain;
     INDEX start;
-    int key[DEPTH];
     double q[WIDTH][KINDS], q_unclaimed[KINDS];
 };
 
@@ -87,23 +94,24 @@ __device__ void multiply(Apart &apart, int k, int d, double x) {
 #define ALL(k) \
     _Pragma("unroll") for (int k = 0; k < WIDTH; k++) if (k < apart.size)
 
-__device__ int votes_at(const Apart &apart, const Pair &pair, int c) {
+__device__ int votes_at(const Keys &keys, const Pair &pair, int c) {
     int past = c + 1;
-    while (past < pair.past && apart.key[past] == apart.key[c]) past++;
+    while (past < pair.past && keys.at[past] == keys.at[c]) past++;
     return past - c;
 }
 
 // The cells of a pair: where each begins, and its votes.
 #define CELLS(c, votes) \
-    for (int c = pair.first, votes; c < pair.past && (votes = votes_at(apart, pair, c)); c += votes)
+    for (int c = pair.first, votes; c < pair.past && (votes = votes_at(keys, pair, c)); c += votes)
 
 __device__ int label_of(const Objects &objects, const Apart &apart, int k) {
     if (LABELS == 1) return 0;
-    return objects.label ? objects.label[apart.start + k] : k;
+    return LABELLED ? objects.label[apart.start + k] : k;
 }
 
 // Loads come first, all at once, and sorting is a network: nothing waits for memory, and no thread for another.
-__device__ void sort_claims(long long m, long long without, const Objects &objects, const Given &given, Apart &apart) {
+__device__ void sort_claims(long long m, long long without, const Objects &objects, const Given &given, Apart &apart,
+                            Keys &keys) {
     const INDEX first = objects.first_claim[m], n = objects.first_claim[m + 1] - first;
     apart.start = objects.first_candidate[m];
     apart.size = (int)(objects.first_candidate[m + 1] - apart.start);
@@ -114,34 +122,35 @@ __device__ void sort_claims(long long m, long long without, const Objects &objec
     for (int i = 0; i < DEPTH; i++) key[i] = i < n ? objects.source[first + i] : 0;
 #pragma unroll
     for (int i = 0; i < DEPTH; i++) {
-        int of = given.group[key[i]] * apart.size + (i < n ? objects.value[first + i] : 0);
+        int of = given.group[key[i]] * PLACES + (i < n ? objects.value[first + i] : 0);
         key[i] = i < n && first + i != without ? of : 0x7fffffff;
     }
+    // Batcher's merge sort, of any number of keys.
 #pragma unroll
-    for (int run = 2; run <= DEPTH; run *= 2)
+    for (int run = 1; run < DEPTH; run *= 2)
 #pragma unroll
-        for (int far = run / 2; far > 0; far /= 2)
+        for (int far = run; far > 0; far /= 2)
 #pragma unroll
-            for (int i = 0; i < DEPTH; i++)
-                if ((i ^ far) > i) {
-                    int low = min(key[i], key[i ^ far]), high = max(key[i], key[i ^ far]);
-                    key[i] = i & run ? high : low;
-                    key[i ^ far] = i & run ? low : high;
+            for (int i = 0; i + far < DEPTH; i++)
+                if (i >= far % run && (i - far % run) / far % 2 == 0 && i / (2 * run) == (i + far) / (2 * run)) {
+                    int low = min(key[i], key[i + far]), high = max(key[i], key[i + far]);
+                    key[i] = low;
+                    key[i + far] = high;
                 }
 #pragma unroll
-    for (int i = 0; i < DEPTH; i++) apart.key[i] = key[i];
+    for (int i = 0; i < DEPTH; i++) keys.at[i] = key[i];
 }
 
 // The pair that begins with claim j, and what it says; returns where the next one begins.
-__device__ int speak(int j, const Objects &objects, const Given &given, const Apart &apart, Pair &pair) {
-    const int g = apart.key[j] / apart.size, base = g * apart.size;
+__device__ int speak(int j, const Objects &objects, const Given &given, const Apart &apart, const Keys &keys, Pair &pair) {
+    const int g = keys.at[j] / PLACES, base = g * PLACES;
     pair.group = g, pair.first = j;
-    while (j < apart.n && apart.key[j] < base + apart.size) j++;
+    while (j < apart.n && keys.at[j] < base + PLACES) j++;
     pair.past = j;
     for (int d = 0; d < KINDS; d++) pair.careless[d] = HABITS(g, d);
     const double even = LABELS > 1 ? 1.0 : 1.0 / apart.domain;
     CELLS(c, votes) {
-        const int label = label_of(objects, apart, apart.key[c] - base);
+        const int label = label_of(objects, apart, keys.at[c] - base);
         const double gained = (E(votes) - 1.0) * even;
         for (int d = 0; d < KINDS; d++) pair.careless[d] += HABIT(g, label, d) * gained;
     }
@@ -154,7 +163,8 @@ __device__ double says(const Given &given, const Pair &pair, double weight, int 
 }
 
 // q(d, z) and q(d, unclaimed); returns the object's part of the bound, but for the factors that all z share.
-__device__ double posterior(long long m, const Objects &objects, const Given &given, Apart &apart, Pair &pair) {
+__device__ double posterior(long long m, const Objects &objects, const Given &given, Apart &apart, const Keys &keys,
+                            Pair &pair) {
     double scale[KINDS], log_scale = 0.0, total = 0.0;
     for (int d = 0; d < KINDS; d++) {
         scale[d] = 1.0;
@@ -165,7 +175,7 @@ __device__ double posterior(long long m, const Objects &objects, const Given &gi
         }
     }
     for (int j = 0; j < apart.n;) {
-        j = speak(j, objects, given, apart, pair);
+        j = speak(j, objects, given, apart, keys, pair);
         double highest = 0.0, gained = 1.0;
         for (int d = 0; d < KINDS; d++) {
             scale[d] *= pair.says_rest[d];
@@ -175,7 +185,7 @@ __device__ double posterior(long long m, const Objects &objects, const Given &gi
             const double weight = E(votes);
             for (int d = 0; d < KINDS; d++) {
                 double more = says(given, pair, weight, d) / pair.says_rest[d];
-                multiply(apart, apart.key[c] - pair.group * apart.size, d, more);
+                multiply(apart, keys.at[c] - pair.group * PLACES, d, more);
                 gained *= more;
             }
         }
@@ -227,16 +237,17 @@ __device__ void add_term(long long *term, double x) {
     term[1] += fixed(x - coarse / 1048576.0, 1125899906842624.0);
 }
 
-// `sums` has a row for each group: Σ q(r, d), the factor of all habits, and Σ q(opinion, r = 0, d) less that; then shares.
-// `terms` has the slopes of the counts and the bound, in two words each.
+// `sums` has a row for each group: Σ q(r, d), the factor of all habits, and Σ q(opinion, r = 0, d) less that; then shares;
+// then the slopes of the counts and the bound, in two words each. A block adds up what its threads find in `turns` objects
+// each before it adds to `sums`: where all blocks add, they wait for each other.
 extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
     const int *source, const VALUE *value, const INDEX *first_claim, const INDEX *first_candidate, const double *log_truth,
     const int *label, const double *log_unclaimed, const int *group, const double *voice, const double *counts,
     const int *first_total, const double *totals, const double *share, const double *scalars, int n_objects, int n_groups,
-    double *truth, Word *sums, Word *terms
+    int turns, double *truth, Word *sums
 ) {
     const Objects objects = {source, value, first_claim, first_candidate, log_truth, label, log_unclaimed};
-    const int row = 3 * KINDS + LABELS * KINDS, n_sums = n_groups * row + LABELS * KINDS;
+    const int row = 3 * KINDS + LABELS * KINDS, n_sums = n_groups * row + LABELS * KINDS + TERMS;
 #if IN_SHARED
     extern __shared__ unsigned parts[];
     double *near_voice = (double *)(parts + 2 * n_sums);
@@ -249,87 +260,94 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
     const Given given = {group, voice, counts, first_total, totals, share, scalars[0], scalars[1]};
 #endif
     const double per_unit = 1073741824.0;
-    long long term[5][2] = {}, shares[FEW * KINDS] = {};
     Apart apart;
+    Keys keys;
     Pair pair;
-    // One object a thread: with a loop over several, threads of a warp drift apart, and take three times as long.
-    const long long m = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (m < n_objects) {
-        sort_claims(m, -1, objects, given, apart);
-        double evidence = posterior(m, objects, given, apart, pair);
-        double of_kind[KINDS], claimed = 0.0;
-        for (int d = 0; d < KINDS; d++) {
-            of_kind[d] = apart.q_unclaimed[d];
-            if (apart.domain > apart.size)
-                add(parts, n_sums, sums, n_groups * row + d, fixed(apart.q_unclaimed[d], per_unit));
-            ALL(k) {
-                const double q = apart.q[k][d];
-                const int at = label_of(objects, apart, k) * KINDS + d;
-                of_kind[d] += q;
-                claimed += q;
-                if (LABELS > FEW)
-                    add(parts, n_sums, sums, n_groups * row + at, fixed(q, per_unit));
-                else
-                    shares[at] += fixed(q, per_unit);
-            }
-        }
-        ALL(k) truth[apart.start + k] = claimed > 0.0 ? (apart.q[k][0] + apart.q[k][1]) / claimed : 1.0 / apart.size;
-
-        double slope_all = 0.0, gain_true = 0.0, gain_false = 0.0;
-        const double even = LABELS > 1 ? 1.0 : 1.0 / apart.domain;
-        for (int j = 0; j < apart.n;) {
-            j = speak(j, objects, given, apart, pair);
-            const int g = pair.group, base = g * apart.size, at = given.first_total[apart.domain] + j - pair.first;
-            evidence -= given.totals[2 * at];
-            slope_all += given.totals[2 * at + 1];
-            double reliable[KINDS] = {}, elsewhere[KINDS], per_habit[KINDS], right_here[KINDS];
-            int n_cells = 0;
-            for (int d = 0; d < KINDS; d++) elsewhere[d] = of_kind[d];
-            CELLS(c, votes) {
-                n_cells++;
-                for (int d = 0; d < KINDS; d++) {
-                    const double here = get(apart, apart.key[c] - base, d), weight = E(votes);
-                    elsewhere[d] -= here;
-                    right_here[d] = here * weight / says(given, pair, weight, d);
-                    reliable[d] += right_here[d];
-                }
-            }
+    for (int turn = 0; turn < turns; turn++) {
+        const long long m = (blockIdx.x * (long long)turns + turn) * blockDim.x + threadIdx.x;
+        long long words[TERMS + FEW * KINDS] = {};
+        if (m < n_objects) {
+            sort_claims(m, -1, objects, given, apart, keys);
+            double evidence = posterior(m, objects, given, apart, keys, pair);
+            double of_kind[KINDS], claimed = 0.0;
+#pragma unroll
             for (int d = 0; d < KINDS; d++) {
-                reliable[d] = RIGHT(g, d) * (reliable[d] + fmax(elsewhere[d], 0.0) / pair.says_rest[d]);
-                const double careless = fmax(of_kind[d] - reliable[d], 0.0);
-                add(parts, n_sums, sums, g * row + 2 * d, fixed(careless, per_unit));
-                add(parts, n_sums, sums, g * row + 2 * d + 1, fixed(reliable[d], per_unit));
-                per_habit[d] = careless / fmax(pair.careless[d], LEAST);
-                if (LABELS > 1)
-                    add(parts, n_sums, sums, g * row + 2 * KINDS + d, fixed(per_habit[d] * WRONG(g, d), per_unit));
-            }
-            CELLS(c, votes) {
-                const int k = apart.key[c] - base, label = label_of(objects, apart, k);
-                const double weight = E(votes);
-                double held = 0.0;
-                for (int d = 0; d < KINDS; d++) {
-                    const double own = per_habit[d] * HABIT(g, label, d) * even;
-                    if (n_cells > 1) right_here[d] = get(apart, k, d) * weight / says(given, pair, weight, d);
-                    held += RIGHT(g, d) * right_here[d] + own * weight;
-                    if (LABELS > 1)
-                        add(parts, n_sums, sums, g * row + 3 * KINDS + d * LABELS + label,
-                            fixed(own * (weight - 1.0), per_unit));
+                of_kind[d] = apart.q_unclaimed[d];
+                if (apart.domain > apart.size)
+                    add(parts, n_sums, sums, n_groups * row + d, fixed(apart.q_unclaimed[d], per_unit));
+                ALL(k) {
+                    const double q = apart.q[k][d];
+                    const int at = label_of(objects, apart, k) * KINDS + d;
+                    of_kind[d] += q;
+                    claimed += q;
+                    if (LABELS > FEW)
+                        add(parts, n_sums, sums, n_groups * row + at, fixed(q, per_unit));
+                    else
+                        words[TERMS + at] += fixed(q, per_unit);
                 }
-                evidence += AS_FALSE(votes);
-                gain_true += held * SLOPE_TRUE(votes);
-                gain_false += (1.0 - held) * SLOPE_FALSE(votes);
             }
+            ALL(k) truth[apart.start + k] = claimed > 0.0 ? (apart.q[k][0] + apart.q[k][1]) / claimed : 1.0 / apart.size;
+
+            double slope_all = 0.0, gain_true = 0.0, gain_false = 0.0;
+            const double even = LABELS > 1 ? 1.0 : 1.0 / apart.domain;
+            for (int j = 0; j < apart.n;) {
+                j = speak(j, objects, given, apart, keys, pair);
+                const int g = pair.group, base = g * PLACES, at = given.first_total[apart.domain] + j - pair.first;
+                evidence -= given.totals[2 * at];
+                slope_all += given.totals[2 * at + 1];
+                double reliable[KINDS] = {}, elsewhere[KINDS], per_habit[KINDS], right_here[KINDS];
+                int n_cells = 0;
+                for (int d = 0; d < KINDS; d++) elsewhere[d] = of_kind[d];
+                CELLS(c, votes) {
+                    n_cells++;
+                    for (int d = 0; d < KINDS; d++) {
+                        const double here = get(apart, keys.at[c] - base, d), weight = E(votes);
+                        elsewhere[d] -= here;
+                        right_here[d] = here * weight / says(given, pair, weight, d);
+                        reliable[d] += right_here[d];
+                    }
+                }
+                for (int d = 0; d < KINDS; d++) {
+                    reliable[d] = RIGHT(g, d) * (reliable[d] + fmax(elsewhere[d], 0.0) / pair.says_rest[d]);
+                    const double careless = fmax(of_kind[d] - reliable[d], 0.0);
+                    add(parts, n_sums, sums, g * row + 2 * d, fixed(careless, per_unit));
+                    add(parts, n_sums, sums, g * row + 2 * d + 1, fixed(reliable[d], per_unit));
+                    per_habit[d] = careless / fmax(pair.careless[d], LEAST);
+                    if (LABELS > 1)
+                        add(parts, n_sums, sums, g * row + 2 * KINDS + d, fixed(per_habit[d] * WRONG(g, d), per_unit));
+                }
+                CELLS(c, votes) {
+                    const int k = keys.at[c] - base, label = label_of(objects, apart, k);
+                    const double weight = E(votes);
+                    double held = 0.0;
+                    for (int d = 0; d < KINDS; d++) {
+                        const double own = per_habit[d] * HABIT(g, label, d) * even;
+                        if (n_cells > 1) right_here[d] = get(apart, k, d) * weight / says(given, pair, weight, d);
+                        held += RIGHT(g, d) * right_here[d] + own * weight;
+                        if (LABELS > 1)
+                            add(parts, n_sums, sums, g * row + 3 * KINDS + d * LABELS + label,
+                                fixed(own * (weight - 1.0), per_unit));
+                    }
+                    evidence += AS_FALSE(votes);
+                    gain_true += held * SLOPE_TRUE(votes);
+                    gain_false += (1.0 - held) * SLOPE_FALSE(votes);
+                }
+            }
+            add_term(words + 0, gain_true);
+            add_term(words + 2, slope_all);
+            add_term(words + 4, gain_false);
+            add_term(words + 6, (apart.domain - 1) * slope_all);
+            add_term(words + 8, evidence);
         }
-        add_term(term[0], gain_true);
-        add_term(term[1], slope_all);
-        add_term(term[2], gain_false);
-        add_term(term[3], (apart.domain - 1) * slope_all);
-        add_term(term[4], evidence);
-    }
-    for (int i = 0; i < 10 + (LABELS > FEW ? 0 : LABELS * KINDS); i++) {
-        long long sum = i < 10 ? term[i / 2][i % 2] : shares[i - 10];
-        for (int far = 16; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far);
-        if (threadIdx.x % 32 == 0) atomicAdd(i < 10 ? terms + i : sums + n_groups * row + i - 10, (Word)sum);
+        // Threads of a warp that are not told to wait for each other drift apart.
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < TERMS + (LABELS > FEW ? 0 : LABELS * KINDS); i++) {
+            long long sum = words[i];
+            for (int far = 16; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far);
+            if (threadIdx.x % 32 == 0)
+                add(parts, n_sums, sums, i < TERMS ? n_sums - TERMS + i : n_groups * row + i - TERMS, sum);
+        }
     }
 #if IN_SHARED
     __syncthreads();
@@ -379,20 +397,20 @@ __device__ double sum_of_block(double x, double *room) {
 }
 
 // How much more probable a claim of y is from a pair's group, given its claims here, than were it silent here.
-__device__ double joined(int y, int label, const Given &given, const Apart &apart, const Pair &pair, const double *here,
+__device__ double joined(int y, int label, const Given &given, const Apart &apart, const Keys &keys, const Pair &pair, const double *here,
                          const double *elsewhere) {
-    const int g = pair.group, base = g * apart.size;
+    const int g = pair.group, base = g * PLACES;
     const double eta = given.eta, theta = given.theta, total = eta + (apart.domain - 1.0) * theta;
     int at_y = 0;
-    CELLS(c, votes) if (apart.key[c] == base + y) at_y = votes;
+    CELLS(c, votes) if (keys.at[c] == base + y) at_y = votes;
     const double weight = E(at_y), more = E(at_y + 1);
     double after = 0.0, before = 0.0;
     for (int d = 0; d < KINDS; d++) {
         const double right = RIGHT(g, d), habit = LABELS > 1 ? HABIT(g, label, d) : HABIT(g, 0, d) / apart.domain;
         const double careless = pair.careless[d] + habit * (more - weight);
         double left = elsewhere[d];
-        CELLS(c, votes) if (apart.key[c] != base + y) {
-            const double z = get(apart, apart.key[c] - base, d);
+        CELLS(c, votes) if (keys.at[c] != base + y) {
+            const double z = get(apart, keys.at[c] - base, d);
             left -= z;
             after += z * (right * E(votes) + careless) / says(given, pair, E(votes), d);
         }
@@ -438,13 +456,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
     const double eta = given.eta, theta = given.theta, log_kappa = scalars[2], per_unit = 1099511627776.0;
     __shared__ double room[THREADS / 32], beta[KINDS][2], alpha[KINDS][LABELS], log_u[KINDS][2], log_x[KINDS][LABELS];
     __shared__ double right[KINDS], own_habit[LABELS * KINDS], habits[KINDS], divergence[KINDS];
-    __shared__ double said[KINDS][LABELS + 1], value_of_old;
+    __shared__ double said[KINDS][LABELS + 1];
     __shared__ Word said_of_label[KINDS * LABELS];
     __shared__ int n_near, n_chosen;
     const int t = threadIdx.x;
     int empty = 0, moved = 0;
     double gain = 0.0;
     Apart apart;
+    Keys keys;
     Pair pair;
     for (int turn = 0; turn < n_order; turn++) {
         const int n = order[turn], old = group[n];
@@ -457,8 +476,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
             INDEX m = object_of[first + j], i = first_claim[m];
             while (source[i] != n) i++;
             int y = value[i];
-            sort_claims(m, i, objects, given, apart);
-            posterior(m, objects, given, apart, pair);
+            sort_claims(m, i, objects, given, apart, keys);
+            posterior(m, objects, given, apart, keys, pair);
             double at_y[KINDS], off_y[KINDS];
             for (int d = 0; d < KINDS; d++) {
                 at_y[d] = get(apart, y, d), off_y[d] = apart.q_unclaimed[d];
@@ -468,8 +487,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
             domain_of_claim[j] = apart.domain;
             label_of_claim[j] = label_of(objects, apart, y);
             for (int p = 0; p < apart.n;) {
-                p = speak(p, objects, given, apart, pair);
-                double more = log(joined(y, label_of_claim[j], given, apart, pair, at_y, off_y));
+                p = speak(p, objects, given, apart, keys, pair);
+                double more = log(joined(y, label_of_claim[j], given, apart, keys, pair, at_y, off_y));
                 atomicAdd(nats + pair.group, (Word)fixed(more, per_unit));
                 if (!atomicExch(seen + pair.group, 1)) near[atomicAdd(&n_near, 1)] = pair.group;
             }

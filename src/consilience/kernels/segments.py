@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,16 @@ class Segments:
     is_known  : (n_objects,) whose truth is known; None where no one's is
     """
 
+    engine: ClassVar[str] = "numpy"
+    """What computes the sums."""
+
     claims: Claims
     log_truth: Float
     is_known: NDArray[np.bool_] | None = None
+
+    def labels(self) -> Labels:
+        """The table as one of labels that all objects share."""
+        return Labels.of(self)
 
     @cached_property
     def claim_object(self) -> Int:
@@ -66,6 +74,14 @@ class Segments:
     def sum_by_candidate(self, on_claims: Float) -> Float:
         """(n_candidates,)"""
         return _sum_by(self.claims.claim_candidate, on_claims, self.claims.n_candidates)
+
+    def sum_over_claims(self, on_candidates: Float) -> Float:
+        """(n_sources,): Σ over a source's claims of what holds for the candidates claimed."""
+        return self.sum_by_source(on_candidates[self.claims.claim_candidate])
+
+    def sum_over_claimants(self, on_sources: Float) -> Float:
+        """(n_candidates,): Σ over those who claim a candidate of what holds for the sources."""
+        return self.sum_by_candidate(on_sources[self.claims.claim_source])
 
     def sum_by_object(self, on_candidates: Float) -> Float:
         """(n_objects,)"""

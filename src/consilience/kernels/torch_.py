@@ -5,23 +5,30 @@ PyTorch brings along; without one, as PyTorch's own operations, which any of its
 are NumPy's: they are there to compare with, on tables that need no GPU.
 
 A shard goes to the device once and stays there as long as it is used. Truths stay there too until they are asked for.
+A shard that the device has no room for stays in pinned memory: sweeps bring it run by run, relocations read it where it
+is. Sums are of integers and an object's numbers are its own, so all of this gives the same bits.
 """
 
 from __future__ import annotations
 
-from functools import cache
+import sys
+from collections.abc import Callable
+from functools import cache, cached_property, reduce
+from itertools import pairwise
+from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from consilience.claims.encoding import Float, Int, Shard, offsets
+from consilience.claims.encoding import Claims, Float, Int, Shard, offsets
 from consilience.kernels import numpy_partition
 from consilience.kernels.numpy_ import mean_field, structured
 from consilience.kernels.numpy_partition import expected_log, rising_tables
+from consilience.kernels.segments import Labels, Segments
 from consilience.kernels.state import (
     COARSE,
     FINE,
@@ -34,7 +41,7 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import Counts, Voices, counts_of, voices_of
 
-__all__ = ["mean_field", "name", "partition", "relocate", "structured"]
+__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "torch"
 
@@ -46,13 +53,26 @@ THREADS, OF_RELOCATION = 512, 512
 """Threads of a block."""
 RESIDENT = 2
 """Blocks that a processor should have room for: some work while others wait for memory."""
+SIZES = (4, 8, 12, 16, 32, DEEPEST)
+"""Claims and candidates of an object that kernels are compiled for."""
+TURNS, BUSY = 16, 1_000
+"""Objects that a thread of a sweep takes at the most: fewer where fewer blocks than keep a device busy were left."""
 SHARED = 47_000
 """Bytes of shared memory for what groups are like and their sums; where they need more, both are in the device's."""
+SHARE = 0.5
+"""Of the device's free memory, for a table; the rest is for truths, and to work in."""
+RUNS = 8
+"""Runs that a table just too large is streamed in: what comes first and goes last has no work to hide behind."""
+WORKING = 256
+"""Bytes a cell that PyTorch's own operations work in."""
+OF_RIVAL = 64
+"""Bytes a claim and label that rivals' sums work in."""
 SOURCE = Path(__file__).with_name("partition.cu")
 
 
-class Resident(NamedTuple):
-    """A shard on the device, as `partition.cu` takes it; arrays that would say the same of all objects are empty."""
+class Held(NamedTuple):
+    """A shard as `partition.cu` takes it, on the device or in pinned memory; arrays that would say the same of all
+    objects are empty."""
 
     claim_source: torch.Tensor
     value: torch.Tensor
@@ -62,9 +82,22 @@ class Resident(NamedTuple):
     label: torch.Tensor
     log_unclaimed: torch.Tensor
 
+    @property
+    def is_resident(self) -> bool:
+        """Whether it is on the device."""
+        return bool(self.claim_source.is_cuda)
+
+
+class ClaimsOfSources(NamedTuple):
+    """The same claims, source by source, for relocations, and the most that one source has."""
+
+    first_of_source: torch.Tensor
+    object_of: torch.Tensor
+    most: int
+
 
 class OnDevice:
-    """Truths on the device; NumPy fetches them when it needs them."""
+    """Truths on the device, or in pinned memory; NumPy fetches them when it needs them."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
@@ -86,12 +119,25 @@ def has_cuda() -> bool:
     return bool(device().type == "cuda")
 
 
+def room() -> int:
+    """Bytes on the device that a table may take."""
+    if not has_cuda():
+        return sys.maxsize
+    reserved = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+    return int(SHARE * (torch.cuda.mem_get_info()[0] + reserved))
+
+
 def partition(
     shard: Shard, given: Grouping, beliefs: Beliefs, warm: Locals | None = None
 ) -> tuple[Locals, GroupingStats]:
     """As `numpy_partition.partition`."""
-    step = _partition_cuda if _compiles(shard, beliefs) else _partition
-    return step(shard, given, beliefs)
+    if _compiles(shard, beliefs):
+        return _partition_cuda(shard, given, beliefs)
+    n_cells = int(np.diff(shard.first_claim) @ (np.diff(shard.first_candidate) + 1))
+    runs = [_partition(run, given, beliefs) for run in shard.cut(_n_runs(WORKING * n_cells))]
+    if len(runs) == 1:
+        return runs[0]
+    return Locals(np.concatenate([each.truth for each, _ in runs])), reduce(add, (stats for _, stats in runs))
 
 
 def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
@@ -109,12 +155,18 @@ def _compiles(shard: Shard, beliefs: Beliefs) -> bool:
     return float(np.max(as_true - as_false)) < LARGEST
 
 
-_resident: WeakKeyDictionary[Shard, Resident] = WeakKeyDictionary()
+def _n_runs(n_bytes: int) -> int:
+    """Into how many runs of objects so much must be cut to fit."""
+    return max(1, -(-n_bytes // max(1, room())))
 
 
-def _on_device(shard: Shard) -> Resident:
-    """The shard on the device, brought there once."""
-    found = _resident.get(shard)
+_held: WeakKeyDictionary[Shard, Held] = WeakKeyDictionary()
+_of_sources: WeakKeyDictionary[Shard, ClaimsOfSources] = WeakKeyDictionary()
+
+
+def _hold(shard: Shard) -> Held:
+    """The shard on the device, brought there once; in pinned memory where it takes too much room."""
+    found = _held.get(shard)
     if found is None:
         place = np.arange(shard.n_candidates) - np.repeat(
             shard.first_candidate[:-1], np.diff(shard.first_candidate)
@@ -122,48 +174,62 @@ def _on_device(shard: Shard) -> Resident:
         value = place[shard.claim_candidate]
         index = np.int32 if len(shard.claim_source) < 2**31 and shard.n_candidates < 2**31 else np.int64
         nothing = np.zeros(0)
-        found = Resident(
-            *map(
-                _tensor,
-                (
-                    shard.claim_source.astype(np.int32, copy=False),
-                    value.astype(np.uint8),
-                    shard.first_claim.astype(index),
-                    shard.first_candidate.astype(index),
-                    nothing if np.all(shard.log_truth == 0) else shard.log_truth,
-                    nothing if np.array_equal(shard.label, place) else shard.label.astype(np.int32),
-                    nothing if np.all(np.isneginf(shard.log_unclaimed)) else shard.log_unclaimed,
-                ),
-            )
+        parts = (
+            shard.claim_source.astype(np.int32, copy=False),
+            value.astype(np.uint8),
+            shard.first_claim.astype(index),
+            shard.first_candidate.astype(index),
+            nothing if np.all(shard.log_truth == 0) else shard.log_truth,
+            nothing if np.array_equal(shard.label, place) else shard.label.astype(np.int32),
+            nothing if np.all(np.isneginf(shard.log_unclaimed)) else shard.log_unclaimed,
         )
-        _resident[shard] = found
+        fits = sum(part.nbytes for part in parts) <= room()
+        found = _held[shard] = Held(*(_tensor(part, pinned=not fits) for part in parts))
     return found
 
 
-def _tensor(array: NDArray[Any]) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device())
+def _by_source(shard: Shard, held: Held, n_sources: int) -> ClaimsOfSources:
+    """Its claims source by source, where the shard itself is."""
+    found = _of_sources.get(shard)
+    if found is None:
+        first = offsets(shard.claim_source, n_sources)
+        object_of = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
+        object_of = object_of[np.argsort(shard.claim_source, kind="stable")]
+        index = np.int32 if held.first_claim.dtype == torch.int32 else np.int64
+        found = _of_sources[shard] = ClaimsOfSources(
+            _tensor(first.astype(index)),
+            _tensor(object_of.astype(index), pinned=not held.is_resident),
+            int(np.diff(first).max(initial=1)),
+        )
+    return found
+
+
+def _tensor(array: NDArray[Any], *, pinned: bool = False) -> torch.Tensor:
+    """On the device; or in memory of the host that the device can read, but for what is empty."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory() if pinned and len(tensor) else tensor.to(device())
 
 
 @cache
-def _compile(function: str, depth: int, width: int, n_labels: int, index: str, in_shared: bool) -> Any:
+def _compile(
+    function: str, depth: int, width: int, n_labels: int, index: str, labelled: bool, in_shared: bool
+) -> Any:
     """A kernel for objects of at most so many claims and candidates."""
     constants = {
         "DEPTH": depth, "WIDTH": width, "LABELS": n_labels, "INDEX": index, "VALUE": "unsigned char",
         "THREADS": OF_RELOCATION, "SWEEPING": THREADS, "RESIDENT": RESIDENT,
-        "IN_SHARED": int(in_shared),
+        "LABELLED": int(labelled), "IN_SHARED": int(in_shared),
     }  # fmt: skip
     head = "".join(f"#define {key} {value}\n" for key, value in constants.items())
     return torch.cuda._compile_kernel(head + SOURCE.read_text(encoding="utf-8"), function)
 
 
-def _kernel(
-    function: str, shard: Shard, on_device: Resident, n_labels: int, *, in_shared: bool = False
-) -> Any:
+def _kernel(function: str, shard: Shard, held: Held, n_labels: int, *, in_shared: bool = False) -> Any:
     depth, width = int(shard.most_claims.max(initial=1)), max(len(shard.most_claims) - 1, 1)
-    index = "int" if on_device.first_claim.dtype == torch.int32 else "long long"
+    index = "int" if held.first_claim.dtype == torch.int32 else "long long"
     # Few sizes, so that few kernels are compiled.
-    depth, width = (next(size for size in (4, 8, 16, 32, DEEPEST) if size >= n) for n in (depth, width))
-    return _compile(function, depth, width, n_labels, index, in_shared)
+    depth, width = (next(size for size in SIZES if size >= n) for n in (depth, width))
+    return _compile(function, depth, width, n_labels, index, len(held.label) > 0, in_shared)
 
 
 def _voice(voices: Voices) -> Float:
@@ -186,33 +252,42 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     of_occupied = Grouping(group, given.reliability[occupied], given.habit[occupied])
     n, n_labels = len(occupied), beliefs.n_labels
     width = KINDS * (3 + n_labels)
-    on_device = _on_device(shard)
-    truth = torch.empty(shard.n_candidates, dtype=torch.float64, device=device())
-    sums = torch.zeros(n * width + KINDS * n_labels, dtype=torch.int64, device=device())
-    terms = torch.zeros((5, 2), dtype=torch.int64, device=device())
+    held = _hold(shard)
+    sums = torch.zeros(n * width + KINDS * n_labels + 10, dtype=torch.int64, device=device())
     voice = _voice(voices_of(of_occupied))
     shared = 8 * len(sums) + voice.nbytes
     in_shared = shared <= SHARED
-    blocks = -(-shard.n_objects // THREADS)
-    _kernel("partition", shard, on_device, n_labels, in_shared=in_shared)(
-        (blocks, 1, 1), (THREADS, 1, 1),
-        [
-            *on_device, _tensor(group.astype(np.int32)), _tensor(voice),
-            *_tables(counts_of(shard, beliefs)), _tensor(beliefs.share.T),
-            _tensor(np.array([beliefs.true_count, beliefs.false_count])),
-            shard.n_objects, n, truth, sums, terms,
-        ],
-        shared if in_shared else 0,
-    )  # fmt: skip
-    found, term = sums.cpu().numpy(), terms.cpu().numpy()
-    rows = found[: n * width].reshape(n, width)
+    kernel = _kernel("partition", shard, held, n_labels, in_shared=in_shared)
+    globals_ = [
+        _tensor(group.astype(np.int32)), _tensor(voice), *_tables(counts_of(shard, beliefs)),
+        _tensor(beliefs.share.T), _tensor(np.array([beliefs.true_count, beliefs.false_count])),
+    ]  # fmt: skip
+
+    def sweep(objects: Held, truth: torch.Tensor) -> None:
+        n_objects = len(objects.first_claim) - 1
+        turns = min(max(1, n_objects // (THREADS * BUSY)), TURNS)
+        kernel(
+            (-(-n_objects // (THREADS * turns)), 1, 1), (THREADS, 1, 1),
+            [*objects, *globals_, n_objects, n, turns, truth, sums],
+            shared if in_shared else 0,
+        )  # fmt: skip
+
+    if held.is_resident:
+        truth = torch.empty(shard.n_candidates, dtype=torch.float64, device=device())
+        sweep(held, truth)
+        truth = truth if truth.nbytes <= room() else truth.cpu()
+    else:
+        truth = _stream(shard, held, sweep)
+    found = sums.cpu().numpy()
+    rows, share, terms = np.split(found, [n * width, len(found) - 10])
+    rows = rows.reshape(n, width)
     stats = GroupingStats(
         reliable=np.zeros(given.reliability.shape, np.int64),
         habit=np.zeros(given.habit.shape, np.int64),
         habit_rest=np.zeros(given.reliability.shape[:2], np.int64),
-        share=np.ascontiguousarray(found[n * width :].reshape(n_labels, KINDS).T),
-        counts=term[:4],
-        terms=term[4:],
+        share=np.ascontiguousarray(share.reshape(n_labels, KINDS).T),
+        counts=terms[:8].reshape(4, 2),
+        terms=terms[8:].reshape(1, 2),
     )
     stats.reliable[occupied] = rows[:, : 2 * KINDS].reshape(n, KINDS, 2)
     stats.habit_rest[occupied] = rows[:, 2 * KINDS : 3 * KINDS]
@@ -220,16 +295,62 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     return Locals(cast(Float, OnDevice(truth))), stats
 
 
+def _stream(shard: Shard, held: Held, sweep: Callable[[Held, torch.Tensor], None]) -> torch.Tensor:
+    """Sweep over a table in pinned memory; the truths, which are there when the device has done all it was asked for.
+
+    Runs of objects take turns in two places on the device, each with a stream of its own: while one run is worked on
+    the next is on its way, and the truths of the one before are on theirs.
+    """
+    edges = shard.edges(RUNS * _n_runs(sum(part.nbytes for part in held)))
+    objects, claims, candidates = (
+        [slice(int(start), int(stop)) for start, stop in pairwise(ends)]
+        for ends in (edges, shard.first_claim[edges], shard.first_candidate[edges])
+    )
+    truth = torch.empty(shard.n_candidates, dtype=torch.float64, pin_memory=True)
+    runs = [
+        Held(
+            held.claim_source[of_claims],
+            held.value[of_claims],
+            held.first_claim[of_objects.start : of_objects.stop + 1],
+            held.first_candidate[of_objects.start : of_objects.stop + 1],
+            held.log_truth[of_candidates],
+            held.label[of_candidates],
+            held.log_unclaimed[of_objects],
+        )
+        for of_objects, of_claims, of_candidates in zip(objects, claims, candidates, strict=True)
+    ]
+    truths = [truth[of_candidates] for of_candidates in candidates]
+    places = [
+        [
+            torch.empty_like(max(parts, key=len), device=device())
+            for parts in (*zip(*runs, strict=True), truths)
+        ]
+        for _ in range(2)
+    ]
+    now, streams = torch.cuda.current_stream(), [torch.cuda.Stream() for _ in places]
+    for stream in streams:
+        stream.wait_stream(now)
+    for i, (run, of_run) in enumerate(zip(runs, truths, strict=True)):
+        *place, found = places[i % 2]
+        with torch.cuda.stream(streams[i % 2]):
+            here = Held(
+                *(to[: len(part)].copy_(part, non_blocking=True) for to, part in zip(place, run, strict=True))
+            )
+            here.first_claim.sub_(claims[i].start)
+            here.first_candidate.sub_(candidates[i].start)
+            sweep(here, found)
+            of_run.copy_(found[: len(of_run)], non_blocking=True)
+    for stream in streams:
+        now.wait_stream(stream)
+    return truth
+
+
 def _relocate_cuda(
     shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
 ) -> tuple[Grouping, int, float]:
     n_groups, n_labels = len(given.reliability), beliefs.n_labels
-    on_device = _on_device(shard)
-    first_of_source = offsets(shard.claim_source, len(given.group))
-    most = int(np.diff(first_of_source).max(initial=1))
-    object_of = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
-    object_of = object_of[np.argsort(shard.claim_source, kind="stable")]
-    index = np.int32 if on_device.first_claim.dtype == torch.int32 else np.int64
+    held = _hold(shard)
+    first_of_source, object_of, most = _by_source(shard, held, len(given.group))
     group, size = _tensor(given.group.astype(np.int32)), _tensor(given.size.astype(np.int32))
     reliability, habit = _tensor(given.reliability), _tensor(given.habit)
     # Two rooms: what is kept of the source's claims, and of the groups near it.
@@ -238,15 +359,15 @@ def _relocate_cuda(
     seen, near, chosen = torch.zeros((3, n_groups), dtype=torch.int32, device=device())
     nats = torch.zeros(n_groups, dtype=torch.int64, device=device())
     worth, result = (torch.zeros(n, dtype=torch.float64, device=device()) for n in (n_groups, 2))
-    _kernel("relocate", shard, on_device, n_labels)(
+    _kernel("relocate", shard, held, n_labels)(
         (1, 1, 1), (OF_RELOCATION, 1, 1),
         [
-            *on_device, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs)),
+            *held, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs)),
             _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count, np.log(beliefs.concentration)])),
-            _tensor(order.astype(np.int32)), len(order), _tensor(first_of_source.astype(index)),
-            _tensor(object_of.astype(index)), size, reliability, habit, _tensor(beliefs.reliability),
-            _tensor(beliefs.habit_prior), *claims, seen, nats, near, chosen, worth, result,
+            _tensor(order.astype(np.int32)), len(order), first_of_source, object_of, size, reliability, habit,
+            _tensor(beliefs.reliability), _tensor(beliefs.habit_prior), *claims, seen, nats, near, chosen, worth,
+            result,
         ],
     )  # fmt: skip
     moved, gain = result.cpu().tolist()
@@ -300,7 +421,9 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     log_wrong = _logsumexp(log_habit + opinion, pair, n_pairs)
     log_u = _tensor(expected_log(given.reliability))[group]
     log_right = log_u[:, :, 1].T[:, pair]
-    nats = torch.logaddexp(log_right + opinion, (log_u[:, :, 0].T + log_wrong)[:, pair])
+    # Not torch.logaddexp: on a CPU its last bit depends on how many numbers it is given.
+    if_right, if_wrong = log_right + opinion, (log_u[:, :, 0].T + log_wrong)[:, pair]
+    nats = torch.maximum(if_right, if_wrong) + torch.log1p(torch.exp(-torch.abs(if_right - if_wrong)))
 
     # The last column is the unclaimed value's, object by object.
     log_share = torch.log(_tensor(beliefs.share))
@@ -341,11 +464,24 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     )
 
 
+class SumBy:
+    """Sums along the first axis by where they go; with `of`, of what is taken from there.
+
+    In a fixed order, found once: addition of floats depends on it.
+    """
+
+    def __init__(self, to: torch.Tensor, n: int, of: torch.Tensor | None = None) -> None:
+        order = torch.argsort(to, stable=True)
+        self.take = order if of is None else of[order]
+        self.lengths = torch.bincount(to, minlength=n)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.segment_reduce(x.index_select(0, self.take), "sum", lengths=self.lengths)
+
+
 def _sum(x: torch.Tensor, to: torch.Tensor, n: int) -> torch.Tensor:
-    """Sums along the last axis by where they go. In a fixed order: addition of floats depends on it."""
-    order = torch.argsort(to, stable=True)
-    lengths = torch.bincount(to, minlength=n)
-    return torch.segment_reduce(x[..., order].movedim(-1, 0), "sum", lengths=lengths).movedim(0, -1)
+    """Sums along the last axis by where they go."""
+    return SumBy(to, n)(x.movedim(-1, 0)).movedim(0, -1)
 
 
 def _logsumexp(x: torch.Tensor, of: torch.Tensor, n: int) -> torch.Tensor:
@@ -364,3 +500,133 @@ def _two_words(x: torch.Tensor) -> NDArray[np.int64]:
     coarse = torch.round(x / COARSE)
     words = torch.stack([coarse.long().sum(), torch.round((x - coarse * COARSE) / FINE).long().sum()])
     return cast("NDArray[np.int64]", words.cpu().numpy())
+
+
+def segments(claims: Claims, log_truth: Float, is_known: NDArray[np.bool_] | None) -> Segments:
+    """The table with its sums on the device; NumPy's where it has no room for them."""
+    fits = OF_RIVAL * (claims.n_claims + claims.n_candidates) <= room()
+    return (DeviceSegments if fits else Segments)(claims, log_truth, is_known)
+
+
+class DeviceSegments(Segments):
+    """Claims on the device: what is summed goes there and the sums come back."""
+
+    engine: ClassVar[str] = name
+
+    def labels(self) -> Labels:
+        """Likewise on the device."""
+        return DeviceLabels.of(self)
+
+    @cached_property
+    def _source(self) -> torch.Tensor:
+        return _tensor(self.claims.claim_source)
+
+    @cached_property
+    def _candidate(self) -> torch.Tensor:
+        return _tensor(self.claims.claim_candidate)
+
+    @cached_property
+    def _by_source(self) -> SumBy:
+        return SumBy(self._source, self.claims.n_sources)
+
+    @cached_property
+    def _by_candidate(self) -> SumBy:
+        return SumBy(self._candidate, self.claims.n_candidates)
+
+    @cached_property
+    def _over_claims(self) -> SumBy:
+        return SumBy(self._source, self.claims.n_sources, self._candidate)
+
+    @cached_property
+    def _over_claimants(self) -> SumBy:
+        return SumBy(self._candidate, self.claims.n_candidates, self._source)
+
+    @cached_property
+    def _sizes(self) -> torch.Tensor:
+        return _tensor(self.domain_size)
+
+    @cached_property
+    def _may_be(self) -> torch.Tensor:
+        return _tensor(self.possible)
+
+    def sum_by_source(self, on_claims: Float) -> Float:
+        """(n_sources,)"""
+        return _array(self._by_source(_tensor(on_claims)))
+
+    def sum_by_candidate(self, on_claims: Float) -> Float:
+        """(n_candidates,)"""
+        return _array(self._by_candidate(_tensor(on_claims)))
+
+    def sum_over_claims(self, on_candidates: Float) -> Float:
+        """(n_sources,)"""
+        return _array(self._over_claims(_tensor(on_candidates)))
+
+    def sum_over_claimants(self, on_sources: Float) -> Float:
+        """(n_candidates,)"""
+        return _array(self._over_claimants(_tensor(on_sources)))
+
+    def sum_by_object(self, on_candidates: Float) -> Float:
+        """(n_objects,)"""
+        return _array(self._reduce(_tensor(on_candidates), "sum"))
+
+    def highest_by_object(self, on_candidates: Float) -> Float:
+        """(n_objects,)"""
+        return _array(self._reduce(_tensor(on_candidates), "max"))
+
+    def shares(self, on_candidates: Float) -> Float:
+        """(n_candidates,)"""
+        weight = torch.where(self._may_be, _tensor(on_candidates), 0.0)
+        total = self._reduce(weight, "sum")
+        weight = torch.where(self._spread(total) > 0, weight, self._may_be.to(weight.dtype))
+        return _array(weight / self._spread(self._reduce(weight, "sum")))
+
+    def softmax(self, log_weight: Float) -> tuple[Float, Float]:
+        """(n_candidates,) and (n_objects,)"""
+        x = torch.where(self._may_be, _tensor(log_weight), -torch.inf)
+        highest = self._reduce(x, "max")
+        weight = torch.exp(x - self._spread(highest))
+        total = self._reduce(weight, "sum")
+        return _array(weight / self._spread(total)), _array(highest + torch.log(total))
+
+    def _reduce(self, on_candidates: torch.Tensor, how: str) -> torch.Tensor:
+        return torch.segment_reduce(on_candidates, how, lengths=self._sizes)
+
+    def _spread(self, on_objects: torch.Tensor) -> torch.Tensor:
+        size = self.claims.n_candidates
+        return torch.repeat_interleave(on_objects, self._sizes, output_size=size)
+
+
+class DeviceLabels(Labels):
+    """Claims on common labels, likewise."""
+
+    @cached_property
+    def _over_habits(self) -> SumBy:
+        return SumBy(
+            _tensor(self.segments.claim_object), self.segments.claims.n_objects, _tensor(self.claim_habit)
+        )
+
+    @cached_property
+    def _over_objects(self) -> SumBy:
+        return SumBy(_tensor(self.claim_habit), len(self.habit_source), _tensor(self.segments.claim_object))
+
+    @cached_property
+    def _may_be(self) -> torch.Tensor:
+        return _tensor(self.possible)
+
+    def sum_by_object(self, on_habits: Float) -> Float:
+        """(n_objects, …)"""
+        return _array(self._over_habits(_tensor(on_habits)))
+
+    def sum_by_habit(self, on_objects: Float) -> Float:
+        """(n_habits, …)"""
+        return _array(self._over_objects(_tensor(on_objects)))
+
+    def softmax(self, log_weight: Float) -> tuple[Float, Float]:
+        """(n_objects, n_labels) and (n_objects,)"""
+        x = torch.where(self._may_be, _tensor(log_weight), -torch.inf)
+        evidence = torch.logsumexp(x, dim=1)
+        return _array(torch.softmax(x, dim=1)), _array(evidence)
+
+
+def _array(tensor: torch.Tensor) -> Float:
+    return cast(Float, tensor.cpu().numpy())

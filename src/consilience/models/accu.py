@@ -307,7 +307,7 @@ def _solve(
         # A value that nobody claims has C = 0.
         total = table.sum_by_object(weight) + n_unclaimed * np.exp(-highest)
         probability = table.clamp(weight / table.to_candidates(total))
-        accuracy = table.sum_by_source(probability[claims.claim_candidate]) / table.claims_of_source
+        accuracy = table.sum_over_claims(probability) / table.claims_of_source
         possible = np.where(table.possible, confidence, -np.inf)
         is_best = possible >= table.to_candidates(table.highest_by_object(possible)) - TIED
         return Belief(accuracy, confidence, table.shares(is_best.astype(np.float64)), given.decided)

@@ -192,9 +192,10 @@ class Rival(ABC):
         choose_kernel(engine)
         choose_runner(runner)
         claims, log_truth, is_known = truth_prior(as_claims(claims), known)
+        table = choose_kernel(engine, claims.n_claims).segments(claims, log_truth, is_known)
         started = time.perf_counter()
         tell = partial(progress, self.name) if progress else _silent
-        answer = self.solve(Segments(claims, log_truth, is_known), seed, tell)
+        answer = self.solve(table, seed, tell)
         decision, ties = decide(answer.truth, claims.first_candidate, seed)
         reliability = np.full((claims.n_sources, 3), np.nan)
         reliability[:, : 1 if answer.reliability.ndim == 1 else 3] = answer.reliability.reshape(
@@ -220,7 +221,7 @@ class Rival(ABC):
             seconds=time.perf_counter() - started,
             trace=answer.trace,
             warnings=tuple(warnings),
-            provenance=provenance("numpy", "inline"),
+            provenance=provenance(table.engine, "inline"),
         )
 
 
@@ -281,7 +282,7 @@ def common_labels(model: str, table: Segments) -> Labels:
             f"{n_labels:,} different values",
             "use a model for open domains, such as mss, one-coin, accu or truthfinder",
         )
-    return Labels.of(table)
+    return table.labels()
 
 
 def _silent(round_: int, bound: float) -> None:

@@ -110,7 +110,7 @@ class BWA(Rival):
         truth = table.shares(labels.to_candidates(score))
         return Answer(
             truth,
-            table.sum_by_source(labels.to_candidates(score)[claims.claim_candidate]) / n_claims,
+            table.sum_over_claims(labels.to_candidates(score)) / n_claims,
             rounds=rounds,
             converged=converged,
             trace=tuple(trace),

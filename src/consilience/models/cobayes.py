@@ -219,7 +219,7 @@ class CoBayes(Rival):
         )
         return Answer(
             end.locals,
-            table.sum_by_source(end.locals[claims.claim_candidate]) / table.claims_of_source,
+            table.sum_over_claims(end.locals) / table.claims_of_source,
             rounds=len(end.trace),
             converged=end.converged,
             trace=end.trace,

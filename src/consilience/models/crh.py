@@ -146,7 +146,7 @@ def weighted_vote(table: Segments, weight: Float) -> Float:
     Where no source of an object has any weight its votes count: every choice costs the same, and what is claimed is
     better than what is not.
     """
-    score = table.sum_by_candidate(weight[table.claims.claim_source])
+    score = table.sum_over_claimants(weight)
     weighed = table.to_candidates(table.sum_by_object(np.where(table.possible, score, 0.0))) > 0
     return table.shares(np.where(weighed, score, table.votes))
 

@@ -67,7 +67,7 @@ class DawidSkene(Rival):
         truth = labels.to_candidates(end.locals)
         return Answer(
             truth,
-            table.sum_by_source(truth[table.claims.claim_candidate]) / table.claims_of_source,
+            table.sum_over_claims(truth) / table.claims_of_source,
             rounds=len(end.trace),
             converged=end.converged,
             trace=end.trace,
@@ -100,7 +100,7 @@ class OneCoin(Rival):
 
         def maximise(truth: Float) -> tuple[Float, Float]:
             """(n_sources,) u and (n_candidates,) ln p"""
-            right = table.sum_by_source(truth[claims.claim_candidate]) / table.claims_of_source
+            right = table.sum_over_claims(truth) / table.claims_of_source
             log_share = table.log_truth
             if common:
                 share = np.bincount(claims.candidate_value, truth, minlength=claims.n_values)

@@ -233,10 +233,9 @@ class Views:
     def of_facts(self, affirming: Float, denying: Float) -> Float:
         """(n_candidates,) Σ over those who affirm a fact of `affirming`, over those who deny it of `denying`, both
         (n_sources,)."""
-        source = self.table.claims.claim_source
-        denied = self.table.sum_by_candidate(denying[source])
+        denied = self.table.sum_over_claimants(denying)
         all_ = self.table.to_candidates(self.table.sum_by_object(denied))
-        return self.table.sum_by_candidate(affirming[source]) + (all_ - denied)
+        return self.table.sum_over_claimants(affirming) + (all_ - denied)
 
     def of_sources(self, affirmed: Float, denied: Float) -> Float:
         """(n_sources,) Σ over the facts a source affirms of `affirmed`, over those it denies of `denied`, both

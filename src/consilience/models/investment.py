@@ -88,11 +88,11 @@ class Sums(FactFinder):
 
     def trust(self, table: Segments, trust: Float, belief: Float) -> Float:
         """Σ B"""
-        return table.sum_by_source(belief[table.claims.claim_candidate])
+        return table.sum_over_claims(belief)
 
     def belief(self, table: Segments, trust: Float) -> Float:
         """Σ T"""
-        return table.sum_by_candidate(trust[table.claims.claim_source])
+        return table.sum_over_claimants(trust)
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class AverageLog(FactFinder):
 
     def trust(self, table: Segments, trust: Float, belief: Float) -> Float:
         """ln|C| times the mean of B"""
-        mean = table.sum_by_source(belief[table.claims.claim_candidate]) / table.claims_of_source
+        mean = table.sum_over_claims(belief) / table.claims_of_source
         return np.log(table.claims_of_source) * mean
 
     def belief(self, table: Segments, trust: Float) -> Float:
         """Σ T"""
-        return table.sum_by_candidate(trust[table.claims.claim_source])
+        return table.sum_over_claimants(trust)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class PooledInvestment(FactFinder):
 
 def _invested(table: Segments, trust: Float) -> Float:
     """(n_candidates,) H: what each candidate receives when every source spreads its trust evenly over its claims."""
-    return table.sum_by_candidate((trust / table.claims_of_source)[table.claims.claim_source])
+    return table.sum_over_claimants(trust / table.claims_of_source)
 
 
 def _returns(table: Segments, trust: Float, belief: Float) -> Float:

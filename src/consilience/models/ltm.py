@@ -90,7 +90,7 @@ class LTM(Rival):
 
         def counts(true: Float) -> Float:
             """(2, 2, n_sources) n_ij + αij: of false facts, then true ones, how many the source says yes and no to."""
-            yes = table.sum_by_source(true[claims.claim_candidate])
+            yes = table.sum_over_claims(true)
             n_true = table.sum_by_source(table.sum_by_object(true)[table.claim_object])
             says_yes = np.stack([table.claims_of_source - yes, yes])
             says_no = np.stack([n_facts - n_true, n_true]) - says_yes
@@ -108,7 +108,7 @@ class LTM(Rival):
             log_odds = (
                 np.log(self.truth[0] / self.truth[1])
                 + table.to_candidates(if_no_one_claims)
-                + table.sum_by_candidate((yes - no)[claims.claim_source])
+                + table.sum_over_claimants(yes - no)
             )
             return table.clamp(expit(log_odds))
 

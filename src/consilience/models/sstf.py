@@ -68,14 +68,13 @@ class SSTF(Rival):
         # The publication needs known truths: without one all scores are 0. Votes then stand in for the neutral fact.
         lean = np.zeros(claims.n_candidates) if label.any() else is_fact * (2 * table.shares(table.votes) - 1)
 
-        n_others = table.sum_by_candidate((table.claims_of_source - 1)[claims.claim_source])
+        n_others = table.sum_over_claimants(table.claims_of_source - 1)
         n_rivals = table.to_candidates(table.sum_by_object(is_fact.astype(np.float64))) - is_fact
         weight = self.same_source * n_others + n_rivals + self.neutral
 
         def spread(score: Float) -> Float:
             """(n_candidates,) W c"""
-            by_source = table.sum_by_source(score[claims.claim_candidate])[claims.claim_source]
-            same = table.sum_by_candidate(by_source) - table.votes * score
+            same = table.sum_over_claimants(table.sum_over_claims(score)) - table.votes * score
             against = table.to_candidates(table.sum_by_object(score)) - score
             return self.same_source * same - against
 
@@ -92,7 +91,7 @@ class SSTF(Rival):
         belief = is_fact * (1 + np.clip(np.where(is_free, score, label), -1.0, 1.0)) / 2
         return Answer(
             table.shares(belief),
-            table.sum_by_source(belief[claims.claim_candidate]) / table.claims_of_source,
+            table.sum_over_claims(belief) / table.claims_of_source,
             rounds=len(trace),
             converged=converged,
             trace=trace,

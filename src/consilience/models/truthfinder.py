@@ -86,7 +86,7 @@ class TruthFinder(Rival):
 
         def score(doubt: Float) -> Float:
             """(n_candidates,) γ σ*"""
-            own = table.sum_by_candidate(-np.log(np.maximum(doubt, SMALLEST))[claims.claim_source])
+            own = table.sum_over_claimants(-np.log(np.maximum(doubt, SMALLEST)))
             if common is None:
                 return self.gamma * own
             others = table.to_candidates(table.sum_by_object(own)) - own
@@ -96,7 +96,7 @@ class TruthFinder(Rival):
         def step(doubt: Float) -> Float:
             """(n_sources,) 1 - t"""
             false = table.clamp(expit(-score(doubt)), right=0.0, wrong=1.0)
-            return table.sum_by_source(false[claims.claim_candidate]) / table.claims_of_source
+            return table.sum_over_claims(false) / table.claims_of_source
 
         doubt, rounds, converged = repeat(
             np.full(claims.n_sources, 1 - self.initial_trust), step, _turned,

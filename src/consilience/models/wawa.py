@@ -94,7 +94,7 @@ class ZeroBasedSkill(Rival):
 
 def weighted_vote(table: Segments, skill: Float) -> Float:
     """(n_candidates,) V. Somebody on each object has skill: whoever claims what its last vote decided."""
-    return table.shares(table.sum_by_candidate(skill[table.claims.claim_source]))
+    return table.shares(table.sum_over_claimants(skill))
 
 
 def agreement(table: Segments, vote: Float) -> Float:
@@ -102,4 +102,4 @@ def agreement(table: Segments, vote: Float) -> Float:
     names instead would make the skills depend on them."""
     best = (vote >= table.to_candidates(table.highest_by_object(vote) - TIED)).astype(np.float64)
     best /= table.to_candidates(table.sum_by_object(best))
-    return table.sum_by_source(best[table.claims.claim_candidate]) / table.claims_of_source
+    return table.sum_over_claims(best) / table.claims_of_source

@@ -75,7 +75,7 @@ def group_of(found: Globals) -> Int:
 
 
 def _decide(shard: Shard, seed: int, prior: None, locals_: Locals) -> tuple[Int, int]:
-    return decide(locals_.truth, shard.first_candidate, seed, shard.first_object)
+    return decide(np.asarray(locals_.truth), shard.first_candidate, seed, shard.first_object)
 
 
 def _agree(shard: Shard, given: None, prior: None, one: Int, other: Int) -> tuple[None, Int]:
@@ -87,17 +87,17 @@ def _connect(shard: Shard, given: None, prior: None) -> tuple[None, Connected]:
 
 
 def _as_found(shard: Shard, given: None, prior: None, locals_: Locals) -> tuple[Float, int]:
-    return locals_.truth, 0
+    return np.asarray(locals_.truth), 0
 
 
 def _look(shard: Shard, stride: int, prior: None, locals_: Locals) -> tuple[None, tuple[tuple[Shard, Float]]]:
     """Every so many objects, and their truths."""
     chosen = (shard.first_object + np.arange(shard.n_objects)) % stride == 0
-    truth = locals_.truth[np.repeat(chosen, np.diff(shard.first_candidate))]
+    truth = np.asarray(locals_.truth)[np.repeat(chosen, np.diff(shard.first_candidate))]
     return None, ((shard.of_objects(chosen), truth),)
 
 
 def _temper(shard: Shard, group: Int, shared: float, locals_: Locals) -> tuple[Float, Right]:
     calm = temperature(voices_by_object(shard, group), shared)
-    truth = tempered(locals_.truth, shard.first_candidate, calm)
+    truth = tempered(np.asarray(locals_.truth), shard.first_candidate, calm)
     return truth, count_right(shard, truth)
