@@ -49,13 +49,13 @@ DEEPEST = 64
 """Claims or candidates of an object beyond which PyTorch's own operations take over: a thread keeps them all."""
 LARGEST = 200.0
 """ln E beyond which they do as well: products of E as it is would leave the range of numbers."""
-THREADS, OF_RELOCATION = 512, 512
+THREADS, OF_RELOCATION = 256, 512
 """Threads of a block."""
-RESIDENT = 2
+RESIDENT = 3
 """Blocks that a processor should have room for: some work while others wait for memory."""
 SIZES = (4, 8, 12, 16, 32, DEEPEST)
 """Claims and candidates of an object that kernels are compiled for."""
-TURNS, BUSY = 16, 1_000
+TURNS, BUSY = 1, 1_000
 """Objects that a thread of a sweep takes at the most: fewer where fewer blocks than keep a device busy were left."""
 SHARED = 47_000
 """Bytes of shared memory for what groups are like and their sums; where they need more, both are in the device's."""
