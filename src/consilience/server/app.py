@@ -154,7 +154,10 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
 
     @app.get("/api/object")
     def object_(id: Id = None, number: Number = None) -> shapes.ObjectShape:
-        """One object: its candidates, the voices of its groups in nats, and what would be decided without each."""
+        """One object: its candidates, the voices of its groups in nats, and what would be decided without each.
+
+        `before`, the `nats` of all voices and `others` add up: for two candidates the sum of all differences is the
+        logarithm of their odds (but for a fit by the paper's mean-field, which does not take objects apart)."""
         return explorer.object(id, number)
 
     @app.get("/api/sources")

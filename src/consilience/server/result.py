@@ -40,6 +40,12 @@ QUEUED = 100_000
 """Objects that are ranked for review."""
 
 
+def _added(voices: tuple[Voice, ...], n: int) -> list[float]:
+    """(n,) the nats of these voices together."""
+    nats = [voice.contributions for voice in voices if voice.contributions]
+    return np.sum(nats, axis=0).tolist() if nats else [0.0] * n
+
+
 class Result:
     """A result on the disk. What all requests share is worked out once, when it is opened."""
 
@@ -120,6 +126,8 @@ class Result:
                 for value, each in zip(values, why.candidates, strict=True)
             ],
             voices=[shape(voice) for voice in why.voices[:MOST_VOICES]],
+            before=list(why.before),
+            others=_added(why.voices[MOST_VOICES:], len(why.before)),
         )
 
     def source(self, n: int, page: int, size: int) -> SourceShape:

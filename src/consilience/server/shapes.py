@@ -128,7 +128,11 @@ class MemberShape:
 
 @dataclass(frozen=True)
 class VoiceShape:
-    """Sources that speak together. `nats` are by candidate; `otherwise` is the candidate decided for without them."""
+    """Sources that speak together.
+
+    nats      : by candidate, what they add to its log probability; only differences matter
+    otherwise : the candidate decided for without them; null for the only voice, and where it was not worked out
+    """
 
     group: int | None
     n_members: int
@@ -153,6 +157,11 @@ class ObjectShape:
     n_voices: int
     candidates: list[CandidateShape]
     voices: list[VoiceShape]
+    before: list[float]
+    """Nats of each candidate before any claim: how common its label is. They and the nats of all voices, `others`
+    included, add up to the log probabilities of the candidates, but for a constant."""
+    others: list[float]
+    """Nats of the voices that are not listed, added up."""
 
 
 @dataclass(frozen=True)
