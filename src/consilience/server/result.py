@@ -20,6 +20,7 @@ from consilience.results.worth import worth
 from consilience.server import copying
 from consilience.server.catalogue import Catalogue, SourceQuery
 from consilience.server.shapes import (
+    Answer,
     CandidateShape,
     ClaimRow,
     GroupRow,
@@ -91,8 +92,8 @@ class Result:
         """Why object m is decided so."""
         return explain_at(self.fit, m, self.numbering)
 
-    def object(self, m: int, answer: str | None) -> ObjectShape:
-        """Object m with its candidates and voices."""
+    def object(self, m: int, answer: Answer | None) -> ObjectShape:
+        """Object m with its candidates and voices, and the answer that counts."""
         why = self.explanation(m)
         values = [text_of(candidate.value) for candidate in why.candidates]
         place = {value: z for z, value in enumerate(values)}
@@ -118,7 +119,8 @@ class Result:
             sentence=why.sentence,
             without=without(why),
             known=why.known,
-            answer=answer,
+            answer=None if answer is None else answer.value,
+            entry=None if answer is None else answer.entry,
             n_claims=len(sources),
             n_voices=len(why.voices),
             candidates=[
