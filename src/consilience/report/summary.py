@@ -54,11 +54,18 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """Sources by reliability: all of them in `best`, or of very many the first and the last."""
+    """Sources by reliability: all of them in `best`, or of very many the first and the last.
+
+    lowest, highest : reliability over all sources that have one, None if none has
+    n_unrated       : sources that have none; they come last
+    """
 
     n: int
     best: tuple[Source, ...]
     worst: tuple[Source, ...]
+    lowest: float | None
+    highest: float | None
+    n_unrated: int
 
     @property
     def n_between(self) -> int:
@@ -154,12 +161,14 @@ class Uncertain:
 class Certainty:
     """How sure the decisions are that the model found.
 
-    n_doubtful : decisions with a probability below DOUBT
-    n_ties     : decided by the seed
-    least      : those with the smallest margin, where another value is possible
+    n_doubtful  : decisions with a probability below DOUBT
+    n_contested : decisions where another value is possible
+    n_ties      : decided by the seed
+    least       : of n_contested those with the smallest margin
     """
 
     n_doubtful: int
+    n_contested: int
     n_ties: int
     seed: int
     least: tuple[Uncertain, ...]
