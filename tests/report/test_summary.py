@@ -222,6 +222,30 @@ def test_json_knows_every_kind_of_id() -> None:
     assert json.loads(text)["sources"]["best"][0]["source"] in (1, 2, 3)
 
 
+def test_groups_that_err_alike_beyond_chance_are_linked() -> None:
+    """Eight groups err on half of the objects, half of the time with the popular mistake; the second repeats the first
+    one's mistakes, and a ninth is right. A popular mistake links nobody."""
+    rng, said = np.random.default_rng(1), {}
+    for m in range(120):
+        for n in range(8):
+            wrong = "popular" if rng.random() < 0.5 else f"wrong{rng.integers(4)}"
+            said[n, m] = "right" if rng.random() < 0.5 else wrong
+            if n == 1 and said[0, m] != "right" and rng.random() < 0.8:
+                said[n, m] = said[0, m]
+    said |= {(8, m): "right" for m in range(120)}
+    claims = claims_of([(f"s{n}", f"o{m:03d}", value) for (n, m), value in said.items()])
+    counts = np.ones((9, 2))
+    fit = fit_of(claims, Globals(np.arange(9, dtype=np.int32)[:, None], np.ones((9, 1)), counts, counts))
+    is_right = np.array([claims.values[v].as_py() == "right" for v in claims.candidate_value])
+    fit = replace(fit, decision=np.flatnonzero(is_right))
+    groups = summarise(fit).groups
+    assert groups is not None
+    assert [(link.group_a, link.group_b) for link in groups.links] == [(1, 2)]
+    either = [m for m in range(120) if not said[0, m] == said[1, m] == "right"]
+    alike = [m for m in either if said[0, m] == said[1, m]]
+    assert groups.links[0].share == pytest.approx(len(alike) / len(either))
+
+
 def test_a_large_fit_has_a_small_summary() -> None:
     n_objects, n_sources, each = 40_000, 3_000, 3
     rng = np.random.default_rng(0)

@@ -132,17 +132,31 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Two groups that make the same mistake more often than chance explains: a dependence that no group holds.
+
+    share : of the objects that both claim and not both get right, those on which they make the same mistake
+    """
+
+    group_a: int
+    group_b: int
+    share: float
+
+
+@dataclass(frozen=True)
 class Groups:
     """Groups of dependent sources, the largest first.
 
     n_shared : groups of several sources
     n_apart  : sources that are in a group of their own, or in none
+    links    : between `largest`, the strongest first
     """
 
     n_shared: int
     n_apart: int
     largest: tuple[Group, ...]
     heat: HeatMap | None
+    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,10 @@ candidate is the most probable does not change. What it gains: docs/decisions/00
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Float, Int
 
@@ -76,17 +78,22 @@ def voices_by_object(claims: Claims, group: Int) -> Int:
     return n
 
 
+def some_objects(claims: Claims, of_candidate: NDArray[Any]) -> tuple[Claims, NDArray[Any]]:
+    """The claims, and what is said of their candidates: of very many claims those on evenly spread objects."""
+    stride = -(-claims.n_claims // MANY_CLAIMS)
+    if stride <= 1:
+        return claims, of_candidate
+    chosen = np.arange(claims.n_objects) % stride == 0
+    return claims.of_objects(chosen), of_candidate[np.repeat(chosen, np.diff(claims.first_candidate))]
+
+
 def shared_errors(claims: Claims, group: Int, truth: Float) -> float:
     """ρ: how far groups are right and wrong together, from 0 (by chance) to 1 (always).
 
     group : (n_sources,)    the group of each source
     truth : (n_candidates,) q(t_m = z)
     """
-    stride = -(-claims.n_claims // MANY_CLAIMS)
-    if stride > 1:
-        chosen = np.arange(claims.n_objects) % stride == 0
-        truth = truth[np.repeat(chosen, np.diff(claims.first_candidate))]
-        claims = claims.of_objects(chosen)
+    claims, truth = some_objects(claims, truth)
     pairs = Pairs.of(claims, group)
     n = pairs.n
     right = np.bincount(pairs.group[pairs.pair], pairs.share * truth[pairs.candidate])
