@@ -157,7 +157,7 @@ def graph(groups: Groups) -> str:
         size = quantity(group.n_sources, "source") if group.n_sources > 1 else "on its own"
         facts = f"{group.kind}, {size}, {share(group.reliability, 0)} reliable"
         tip = f"group {group.group}: {facts} ({interval(group.low, group.high)})"
-        radius = min(7.0 + 2.2 * sqrt(group.n_sources), 22.0)
+        radius = min(8.0 + 2.2 * sqrt(group.n_sources), 22.0)
         hubs.append(
             {"x": HUB, "y": middle, "size": pi * radius * radius, "kind": group.kind, "name": f"{group.group}",
              "top": top + 8, "facts": facts, "tip": tip}
@@ -168,9 +168,13 @@ def graph(groups: Groups) -> str:
                  "name": _label(name, WIDEST), "kind": group.kind, "tip": shown(name, 200)}
             )  # fmt: skip
     at = {group.group: middle for group, _, middle, _ in placed}
-    for i, link in enumerate(link for link in groups.links if {link.group_a, link.group_b} <= set(at)):
+    joining = [link for link in groups.links if {link.group_a, link.group_b} <= set(at)]
+    joining.sort(key=lambda link: abs(at[link.group_a] - at[link.group_b]))
+    for i, link in enumerate(joining):
         ends = at[link.group_a], at[link.group_b]
-        bow = min(18.0 + 0.12 * abs(ends[1] - ends[0]), HUB - 4.0)
+        bow = (HUB - 4.0) * (
+            0.3 + 0.7 * (i + 1) / len(joining)
+        )  # the farther the wider, and none like another
         tip = (
             f"groups {link.group_a} and {link.group_b}: the same mistake on {share(link.share, 0)} of objects"
         )
@@ -187,7 +191,7 @@ def graph(groups: Groups) -> str:
         .mark_line(color="currentColor", interpolate="natural", opacity=0.5)
         .encode(
             x=x, y=y, detail="link:N", order="step:Q", description="tip:N",
-            strokeWidth=alt.StrokeWidth("share:Q", scale=alt.Scale(domain=[0, 1], range=[1.5, 8]), legend=None),
+            strokeWidth=alt.StrokeWidth("share:Q", scale=alt.Scale(domain=[0, 1], range=[1.5, 6]), legend=None),
         ),
         _chart("leaves").mark_rule(opacity=0.35).encode(x=x, y=y, x2="to_x:Q", y2="to_y:Q"),
         _chart("leaves")
