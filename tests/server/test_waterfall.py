@@ -21,7 +21,7 @@ def made(
     ]
     weight = np.exp(np.sum([before, *(each for each in nats if each)], axis=0))
     facts = {
-        "number": 0, "object": "o", "sentence": "", "without": "", "known": False, "answer": None,
+        "number": 0, "object": "o", "sentence": "", "without": "", "known": False, "answer": None, "entry": None,
         "n_claims": len(nats), "n_voices": len(nats), "voices": voices, "before": before,
         "candidates": [CandidateShape(f"v{z}", p, 1) for z, p in enumerate((weight / weight.sum()).tolist())],
         "others": np.sum([[0.0] * len(before), *nats[len(voices) :]], axis=0).tolist(),

@@ -229,8 +229,9 @@ def _placed(groups: Groups) -> list[tuple[Group, float, float, list[str]]]:
     joined = [group for group in groups.largest if group.group in linked - drawn][:DRAWN]
     placed, top = [], 0.0
     for group in (*shared, *joined):
-        names = [str(member) for member in group.members[:NAMES]]
-        if group.n_sources > len(names):
+        few = group.n_sources <= NAMES + 1  # a line for one more could as well name it
+        names = [str(member) for member in group.members[: group.n_sources if few else NAMES]]
+        if not few:
             names.append(f"and {group.n_sources - len(names):,} more")
         height = HEAD + LINE * len(names)
         placed.append((group, top, top + HEAD + LINE * len(names) / 2, names))
