@@ -12,9 +12,8 @@ from consilience.claims.reading import read_claims
 from consilience.datasets.capitals import capitals
 from consilience.models.mss.model import MSS
 from consilience.models.vote import Vote
-from consilience.server.reviews import Reviews
 from tests.browser.looking import faint, sticking_out, tab_stops
-from tests.server.conftest import hostile
+from tests.server.conftest import hostile, reviews_of
 from tests.server.live import serving
 
 Visit = Callable[..., Page]
@@ -92,27 +91,42 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(visit: Visit, url
     assert all(stop["outlined"] for stop in stops)
     texts = [str(stop["text"]) for stop in stops]
     assert texts[0] == "Skip to the contents"
-    for wanted in ("Objects", "Skip", "Undo", "Refit with my answers"):
+    for wanted in ("Objects", "Skip", "Refit with my answers"):
         assert any(wanted in text for text in texts), wanted
 
 
 def test_a_reviewer_answers_skips_and_undoes_with_keys(visit: Visit, url: str, folder: Path) -> None:
-    reviews = Reviews.beside(folder)
+    reviews = reviews_of(folder)
     page = visit(f"{url}/review")
 
     def asked() -> str:
         return page.locator("section h2 a").inner_text()
 
     def press(key: str) -> None:
+        page.locator("[data-review][data-ready]").wait_for()
         with page.expect_navigation():
             page.keyboard.press(key)
 
+    elsewhere = reviews.add("Zambia", "Lusaka")  # of another reviewer: no key here takes it back
+    page.reload(wait_until="commit")
+    page.evaluate(
+        "document.dispatchEvent(new KeyboardEvent('keydown', {key: '1', bubbles: true}))"
+    )  # too early
+    page.locator("[data-review][data-ready]").wait_for()
+    page.evaluate(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '1', bubbles: true, repeat: true}))"
+    )
+    expect(page.locator("[data-undo]")).to_be_hidden()
+    page.keyboard.press("u")
     first = asked()
+    assert reviews.answers() == {"Zambia": "Lusaka"}
+    reviews.undo(elsewhere.entry)
     choice = page.locator("[data-value]").first.locator("bdi").inner_text()
     press("1")
     assert reviews.answers() == {first: choice}
     second = asked()
     assert second != first
+    expect(page.locator("[data-undo]")).to_have_text(f"u Undo {first}: {choice}")
     press("s")
     assert asked() not in (first, second)
     press("u")
@@ -123,7 +137,14 @@ def test_a_reviewer_answers_skips_and_undoes_with_keys(visit: Visit, url: str, f
     press("u")
     press("u")
     assert reviews.answers() == {}
-    reviews.close()
+
+    reviews.add(first, choice)
+    page.goto(f"{url}/object?id={second}")
+    expect(page.locator("[data-undo]")).to_have_count(0)  # nothing was answered here
+    page.goto(f"{url}/object?id={first}")
+    expect(page.locator("[data-undo]")).to_have_text("u Undo this answer")
+    press("u")
+    assert reviews.answers() == {}
 
 
 def test_the_refit_shows_its_progress_and_then_the_new_result(visit: Visit, tmp_path: Path) -> None:

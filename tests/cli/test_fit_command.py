@@ -75,7 +75,7 @@ def test_a_person_is_told_what_was_read_found_and_saved(
     assert done.exit_code == 0, done.stderr
     for expected in (
         "exact",  # the repeated claim
-        "differs from majority vote on",
+        "The answer is that of majority vote on all 5 objects",
         "the 7 are worth ",
         "Sources, the most and the least reliable",
         "Score: ",
@@ -114,7 +114,7 @@ def test_a_fit_whose_gold_was_all_known_says_that_nothing_is_scored(
     record = json.loads(done.stdout)
     assert (record["n_gold"], record["n_known"], record["accuracy"]) == (0, 5, None)
     assert "Score: none, every object with a gold truth was given as known" in done.stderr
-    assert "differs from majority vote on none of 0 objects (5 more were given)" in done.stderr
+    assert "5 truths were given, and none was left to find" in done.stderr
     assert "Least certain truths" not in done.stderr
     why = run("explain", tmp_path / "out", "Australia").stdout
     assert "Canberra was given as the truth, not found. 2 of 7 sources claim it." in why
@@ -126,7 +126,7 @@ def test_what_became_of_known_truths_is_said(run: Run, claims: Path, tmp_path: P
     assert done.exit_code == 0, done.stderr
     assert "1 truth of 2 about objects without claims, not used." in done.stderr
     assert "1 truth that nobody claimed added to the domains." in done.stderr
-    assert "differs from majority vote on none of 4 objects (1 more was given)" in done.stderr
+    assert "is that of majority vote on all 4 objects (1 more was given)" in done.stderr
 
 
 def test_the_result_is_saved_before_anything_is_shown(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,9 +16,11 @@ import pytest
 import consilience as cs
 from consilience.errors import EngineUnavailableError, InputError
 from consilience.kernels.state import Globals
+from consilience.report import figures
 from consilience.report.gold import run_rivals
 from consilience.report.html import html
 from consilience.report.summarise import summarise
+from consilience.report.summary import Link
 from tests.report.hostile import LONG, SCRIPT, triples
 from tests.results.made_fits import capitals_fit, random_fit, random_triples
 
@@ -116,6 +119,29 @@ def test_hostile_text_is_text() -> None:
         assert {element.tag.rpartition("}")[2] for element in tree.iter()} <= OURS
     drawn = "".join(charts(page))
     assert "&lt;script" in drawn  # its name stands in a chart, shortened
+
+
+def test_the_graph_names_groups_members_and_what_groups_share() -> None:
+    summary = summarise(capitals_fit())
+    assert summary.groups is not None
+    groups = replace(summary.groups, links=(Link(1, 3, 0.42),))
+    svg = figures.graph(groups)
+    drawn = ET.fromstring(svg)
+    said = ["".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    titles = {each.text for each in drawn.iter("{http://www.w3.org/2000/svg}title")}
+    for wanted in (
+        "careless, 5 sources, 38% reliable",
+        "copier0",
+        "copier4",
+        "reliable, on its own, 94% reliable",
+    ):
+        assert any(wanted in each for each in said), wanted
+    assert any((each or "").startswith("group 1: careless, 5 sources, 38% reliable (") for each in titles)
+    assert "groups 1 and 3: the same mistake on 42% of objects" in titles
+    assert "aria-label" not in svg
+    assert "group 2" not in " ".join(map(str, titles))  # on its own, and not joined
+    assert "No two groups make the same mistake" in html(summary)
+    assert "A bow on the left joins groups" in html(replace(summary, groups=groups))
 
 
 def test_charts_are_see_through_and_have_words() -> None:

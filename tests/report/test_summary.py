@@ -16,7 +16,10 @@ import consilience as cs
 from consilience.claims.encoding import Claims
 from consilience.kernels.state import Globals
 from consilience.report import summarise as picking
+from consilience.report import words
+from consilience.report.formats import interval
 from consilience.report.gold import Ran, run_rivals
+from consilience.report.html import html
 from consilience.report.summarise import summarise
 from tests.results.made_fits import (
     capitals_fit,
@@ -145,7 +148,7 @@ def test_the_paragraph_says_what_was_found() -> None:
         "7 sources make 21 claims about 3 objects, and contradict one another on 2.",
         "differs from majority vote on 2 of 3 objects",
         "form 1 group; 2 stand apart",
-        "The largest group has 5 sources",
+        "The group has 5 sources",
         "right on 3 of 3 objects (100.0%), majority vote on 33.3%",
     ):
         assert part in found, found
@@ -219,6 +222,30 @@ def test_json_knows_every_kind_of_id() -> None:
     assert json.loads(text)["sources"]["best"][0]["source"] in (1, 2, 3)
 
 
+def test_groups_that_err_alike_beyond_chance_are_linked() -> None:
+    """Eight groups err on half of the objects, half of the time with the popular mistake; the second repeats the first
+    one's mistakes, and a ninth is right. A popular mistake links nobody."""
+    rng, said = np.random.default_rng(1), {}
+    for m in range(120):
+        for n in range(8):
+            wrong = "popular" if rng.random() < 0.5 else f"wrong{rng.integers(4)}"
+            said[n, m] = "right" if rng.random() < 0.5 else wrong
+            if n == 1 and said[0, m] != "right" and rng.random() < 0.8:
+                said[n, m] = said[0, m]
+    said |= {(8, m): "right" for m in range(120)}
+    claims = claims_of([(f"s{n}", f"o{m:03d}", value) for (n, m), value in said.items()])
+    counts = np.ones((9, 2))
+    fit = fit_of(claims, Globals(np.arange(9, dtype=np.int32)[:, None], np.ones((9, 1)), counts, counts))
+    is_right = np.array([claims.values[v].as_py() == "right" for v in claims.candidate_value])
+    fit = replace(fit, decision=np.flatnonzero(is_right))
+    groups = summarise(fit).groups
+    assert groups is not None
+    assert [(link.group_a, link.group_b) for link in groups.links] == [(1, 2)]
+    either = [m for m in range(120) if not said[0, m] == said[1, m] == "right"]
+    alike = [m for m in either if said[0, m] == said[1, m]]
+    assert groups.links[0].share == pytest.approx(len(alike) / len(either))
+
+
 def test_a_large_fit_has_a_small_summary() -> None:
     n_objects, n_sources, each = 40_000, 3_000, 3
     rng = np.random.default_rng(0)
@@ -247,6 +274,54 @@ def test_a_large_fit_has_a_small_summary() -> None:
     assert summary.groups.heat is not None
     assert len(summary.groups.heat.sources) == 60
     assert len(json.dumps(summary.as_dict())) < 200_000
+
+
+def test_a_table_of_one_claim_is_told_with_sense() -> None:
+    summary = summarise(cs.Vote().fit([("s", "o", "v")]))
+    assert summary.found == (
+        "1 source makes 1 claim about 1 object. The answer is that of majority vote. The decision has a probability of "
+        "at least 90%."
+    )
+    grouped = summarise(cs.MSS(n_starts=1).fit([("s", "o", "v")]))
+    assert "share a group" not in grouped.found
+    assert "worth" not in grouped.found
+    assert words.median_worth(grouped.worth) == "The median object has 1 claim: there is only 1 source."
+    pair = summarise(cs.MSS(n_starts=1).fit([("s", "o", "v"), ("t", "o", "w")]))
+    assert pair.found.startswith("2 sources make 2 claims about 1 object, and contradict one another on it. ")
+    assert interval(0.996, 0.999) == "about 100%"
+    assert interval(0.5, 0.999) == "50% to 100%"
+
+
+def test_the_test_of_independence_is_not_told_against_itself() -> None:
+    worth = summarise(capitals_fit()).worth
+    told = [
+        words.independence(replace(worth, shared=shared, p_value=p))
+        for shared in (0.6, 1.04, 1.5)
+        for p in (0.01, 0.6)
+    ]
+    for sentence in told[:4]:
+        assert "about as many mistakes as independent ones would" in sentence
+        assert "more than chance" not in sentence
+    assert "1.5 times the mistakes that independent ones would, more than chance explains" in told[4]
+    assert "1.5 times the mistakes that independent ones would, which may be chance" in told[5]
+
+
+def test_the_lowest_reliability_is_that_of_the_sources_that_have_one() -> None:
+    """Unrated sources come last, and may fill the end of a long list."""
+    triples = [(f"s{i:02d}", f"o{j}", f"v{(i * j) % 3}") for i in range(60) for j in range(4)]
+    fit = cs.Vote().fit(triples)
+    reliability = np.full((60, 3), np.nan)
+    reliability[:40, 0] = np.linspace(0.1, 0.9, 40)
+    sources = summarise(replace(fit, source_reliability=reliability)).sources
+    assert (sources.lowest, sources.highest, sources.n_unrated) == (0.1, 0.9, 20)
+    assert words.reliability(sources) == "The reliability of a source goes from 10% to 90%; 20 are not rated."
+
+
+def test_the_smallest_margins_are_counted_among_decisions_that_could_be_otherwise() -> None:
+    triples = [(s, f"o{i:02d}", "v" if i > 12 or s == "a" else "w") for s in "abc" for i in range(40)]
+    summary = summarise(cs.MSS(n_starts=1).fit(cs.read_claims(triples, domain="claimed")))
+    assert (summary.majority.n_found, summary.certainty.n_contested) == (40, 13)
+    assert "Decisions with the smallest margin: 10 of 13" in html(summary)
 
 
 def triples_of(fit: cs.Fit) -> list[tuple[str, str, str]]:

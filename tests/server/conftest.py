@@ -10,14 +10,16 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from consilience.claims.reading import read_claims
 from consilience.datasets.capitals import capitals
 from consilience.models.mss.model import MSS
 from consilience.models.vote import Vote
-from consilience.server.app import guarded
+from consilience.results.fingerprint import fingerprint
+from consilience.results.storage import load
+from consilience.server import app
 from consilience.server.explorer import Explorer
+from consilience.server.reviews import Reviews
 
 HEADERS = {"X-Consilience": "1"}
 SCRIPT = "<script>alert(1)</script>"
@@ -57,6 +59,11 @@ def hostile(folder: Path) -> Path:
     return folder
 
 
+def reviews_of(folder: Path) -> Reviews:
+    """The answers beside a result."""
+    return Reviews.beside(folder, fingerprint(load(folder).claims))
+
+
 @pytest.fixture
 def result(capitals_result: Path, tmp_path: Path) -> Path:
     """The small result, to be changed."""
@@ -79,7 +86,7 @@ def visiting() -> Iterator[Open]:
 @contextmanager
 def visited(folder: Path, **how: Any) -> Iterator[Client]:
     explorer = Explorer(folder)
-    server = uvicorn.Server(uvicorn.Config(guarded(explorer, **how), log_level="warning", lifespan="off"))
+    server = app.server(app.guarded(explorer, **how))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

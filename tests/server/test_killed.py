@@ -11,8 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consilience.server.reviews import Reviews
-from tests.server.conftest import HEADERS
+from tests.server.conftest import HEADERS, reviews_of
 from tests.server.live import serving
 
 
@@ -47,6 +46,6 @@ def test_not_one_acknowledged_answer_is_lost(capitals_result: Path, tmp_path: Pa
         reached.set()
         killer.join()
     assert len(acknowledged) >= enough
-    stored = Reviews.beside(folder).answers()
+    stored = reviews_of(folder).answers()
     assert {name: stored.get(name) for name in acknowledged} == acknowledged
     assert len(stored) <= len(acknowledged) + 1  # one may be on the disk whose acknowledgement was cut off

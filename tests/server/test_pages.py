@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from consilience.claims.reading import read_claims
+from consilience.datasets.capitals import capitals
+from consilience.models.vote import Vote
 from consilience.results.storage import load
 from tests.server.conftest import HOSTILE, LONG, SCRIPT, Client, Open, hostile, visited
 
@@ -96,7 +99,6 @@ def test_an_object_is_explained_as_the_fit_explains_it(reader: Client, capitals_
 def test_what_there_is_not_is_not_found(reader: Client) -> None:
     for path in (
         "/object?id=Atlantis",
-        "/object",
         "/object?number=60",
         "/source?id=nobody",
         "/group?number=999",
@@ -105,6 +107,31 @@ def test_what_there_is_not_is_not_found(reader: Client) -> None:
             got = reader.get(prefix + path)
             assert got.status_code == 404, path
             assert "There is no" in texts(got.text)
+
+
+@pytest.mark.parametrize("what", ["object", "source"])
+def test_a_page_about_nothing_in_particular_says_what_is_missing(reader: Client, what: str) -> None:
+    for prefix in ("", "/api"):
+        got = reader.get(f"{prefix}/{what}")
+        assert got.status_code == 422
+        assert f"say which {what}: /{what}?id=…" in texts(got.text)
+
+
+def test_truths_that_were_given_are_shown_as_given(visiting: Open, tmp_path: Path) -> None:
+    fit = Vote().fit(
+        read_claims(capitals(seed=0).claims), known={"Australia": "Canberra", "Canada": "Ottawa"}
+    )
+    client = visiting(fit.save(tmp_path / "r"))
+
+    def found(query: str) -> list[str]:
+        return [row["object"] for row in client.get(f"/api/objects?size=200&{query}").json()["rows"]]
+
+    assert found("known=true") == ["Australia", "Canada"]
+    assert len(found("differs=false")) + len(found("differs=true")) == 58
+    assert not {"Australia", "Canada"} & {*found("differs=false"), *found("differs=true")}
+    row = re.search(r"<tr>.*?</tr>", client.get("/objects?known=yes").text.partition("<tbody>")[2])
+    assert row is not None
+    assert "truth was given" in row[0]
 
 
 def test_every_page_opens_for_a_model_without_groups(visiting: Open, vote_result: Path) -> None:
@@ -169,7 +196,9 @@ def test_the_queue_leaves_out_what_was_answered_or_skipped(client: Client) -> No
     client.post("/api/reviews", json={"number": first, "value": value})
     client.post("/api/reviews/skip", json={"number": second})
     assert client.get("/api/queue?size=1").json()["tasks"][0]["number"] == third
-    assert client.post("/api/reviews/undo").json()["value"] is None
+    entry = client.get(f"/api/object?number={second}").json()["entry"]
+    assert client.post("/api/reviews/undo", json={"entry": entry}).json()["value"] is None
+    assert client.post("/api/reviews/undo", json={"entry": entry}).status_code == 404
     assert client.get("/api/queue?size=1").json()["tasks"][0]["number"] == second
 
 

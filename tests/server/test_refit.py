@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from consilience.models.mss.model import MSS
 from consilience.models.vote import Vote
 from consilience.results.storage import load
 from consilience.server import refit as module
+from consilience.server.explorer import Explorer
+from consilience.server.pages import Pages
 from consilience.server.refit import known_truths, refit
-from consilience.server.reviews import Reviews
-from tests.server.conftest import HEADERS, Client, Open
+from tests.server.conftest import HEADERS, Client, Open, reviews_of
 from tests.server.live import serving
 
 
@@ -37,7 +39,7 @@ def ended(client: Client, url: str = "") -> dict[str, Any]:
 
 def test_a_refit_is_the_same_model_with_the_answers_as_known_truths(result: Path) -> None:
     before = load(result)
-    reviews = Reviews.beside(result)
+    reviews = reviews_of(result)
     reviews.add("Australia", "Sydney")
     reviews.add("Brazil", "a place that nobody claims")
     reviews.add("nowhere", "nothing")
@@ -52,43 +54,76 @@ def test_a_refit_is_the_same_model_with_the_answers_as_known_truths(result: Path
     assert after.known.sum() == 2
     assert after.settings == before.settings
     assert after.explain("Brazil").decision == "a place that nobody claims"
-    assert Reviews.beside(result).answers()["Australia"] == "Sydney"
+    assert reviews_of(result).answers()["Australia"] == "Sydney"
+
+
+def known_in(folder: Path) -> dict[str, str]:
+    fit = load(folder)
+    assert fit.known is not None
+    rows = zip(fit.truths.to_pylist(), fit.known, strict=True)
+    return {row["object"]: row["value"] for row, known in rows if known}
+
+
+def test_a_given_truth_is_not_lost_to_an_answer_of_an_earlier_refit_in_the_same_place(tmp_path: Path) -> None:
+    claims = read_claims(capitals(seed=0).claims)
+    folder = Vote().fit(claims).save(tmp_path / "r")
+    entry = reviews_of(folder).add("Australia", "Sydney").entry
+    refit(str(folder), told)
+    reviews_of(folder).undo(entry)
+    Vote().fit(claims, known={"Australia": "Canberra"}).save(folder)  # given anew, by another fit
+    refit(str(folder), told)
+    assert known_in(folder) == {"Australia": "Canberra"}
 
 
 def test_an_answer_that_was_taken_back_is_not_known_after_the_next_refit(tmp_path: Path) -> None:
     folder = Vote().fit(read_claims(capitals(seed=0).claims), known={"Canada": "Ottawa"}).save(tmp_path / "r")
-    reviews = Reviews.beside(folder)
-    reviews.add("Australia", "Sydney")
+    reviews = reviews_of(folder)
+    entries = [reviews.add("Australia", "Sydney").entry, reviews.add("Canada", "Toronto").entry]
     refit(str(folder), told)
-    assert load(folder).known.sum() == 2  # type: ignore[union-attr]
-    reviews.undo()
+    assert known_in(folder) == {"Australia": "Sydney", "Canada": "Toronto"}
     refit(str(folder), told)
-    after = load(folder)
-    assert after.known is not None
-    assert [m for m, known in zip(after.claims.objects.to_pylist(), after.known, strict=True) if known] == [
-        "Canada"
-    ]  # type: ignore[attr-defined]
+    for entry in entries:
+        reviews.undo(entry)
+    refit(str(folder), told)
+    assert known_in(folder) == {"Canada": "Ottawa"}  # what was given before somebody answered
+    refit(str(folder), told)
+    assert known_in(folder) == {"Canada": "Ottawa"}
 
 
 def test_answers_keep_the_type_of_the_claims(tmp_path: Path) -> None:
     triples = [(s, o, v) for s in range(3) for o, v in ((10, 1.5), (20, 2.0))] + [(9, 10, 7.25)]
     fit = Vote().fit(read_claims(triples))
-    known = known_truths(fit, {"10": "7.25"}, set())
+    known = known_truths(fit, {}, {"10": "7.25"})
     assert known is not None
     assert known.to_pylist() == [{"object": 10, "value": 7.25}]
-    assert known_truths(fit, {}, set()) is None
+    assert known_truths(fit, {}, {}) is None
     with pytest.raises(InputError, match="undo"):
-        known_truths(fit, {"10": "99.0"}, set())
+        known_truths(fit, {}, {"10": "99.0"})
 
 
 def test_the_report_in_the_result_is_made_anew(vote_result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Reviews.beside(vote_result).add("Australia", "Canberra")
+    reviews_of(vote_result).add("Australia", "Canberra")
     refit(str(vote_result), told)
     assert not (vote_result / "report.html").exists()
     (vote_result / "report.html").write_text("old")
     monkeypatch.setattr(module, "write_report", lambda summary, path: path.write_text("new"))
-    refit(str(vote_result), told)
+    assert refit(str(vote_result), told) == ""
     assert (vote_result / "report.html").read_text() == "new"
+
+
+def test_a_report_that_cannot_be_made_is_told_of(vote_result: Path) -> None:
+    reviews_of(vote_result).add("Australia", "Canberra")
+    (vote_result / "report.html").write_text("old")
+    fails = "import consilience.server.refit as m; m.write_report = lambda *given: 1 / 0; m.main()"
+    explorer = Explorer(vote_result)
+    explorer.refitting._command = [sys.executable, "-P", "-c", fails, str(vote_result)]
+    assert explorer.refit() is not None
+    while explorer.refitting.state().state == "running":
+        time.sleep(0.05)
+    assert explorer.refitting.state().state == "done"
+    assert not (vote_result / "report.html").exists()
+    assert "Its report could not be made (division by zero)" in Pages(explorer).review()
+    explorer.close()
 
 
 def test_the_explorer_shows_the_new_result_when_a_refit_is_done(result: Path) -> None:
@@ -143,7 +178,7 @@ def test_why_a_refit_failed_is_shown(visiting: Open, result: Path) -> None:
 
 def test_what_lies_beside_a_result_is_not_imported(vote_result: Path) -> None:
     (vote_result.parent / "pyarrow.py").write_text("raise SystemExit('imported what lies beside the result')")
-    Reviews.beside(vote_result).add("Australia", "Canberra")
+    reviews_of(vote_result).add("Australia", "Canberra")
     with serving(vote_result) as (url, _), Client(headers=HEADERS, timeout=30) as client:
         assert client.post(f"{url}/api/refit").status_code == 202
         state = ended(client, url)

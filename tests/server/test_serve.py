@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 
+from consilience.server import app, guard
 from tests.cli.conftest import Run, run
+from tests.server.conftest import Open
 from tests.server.live import serving
 
 __all__ = ["run"]
@@ -57,7 +59,7 @@ def test_it_ends_when_told_and_leaves_nothing_behind(vote_result: Path) -> None:
         assert server.wait(20) == 0
         assert "Traceback" not in said
     beside = {path.name for path in vote_result.parent.iterdir()}
-    assert beside == {"vote", "vote.reviews.sqlite"}
+    assert beside == {"vote"}
 
 
 def test_without_the_extra_the_command_says_how_to_install_it(vote_result: Path) -> None:
@@ -77,9 +79,25 @@ def test_the_server_is_not_loaded_unless_asked_for() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_a_folder_that_cannot_hold_answers_is_refused(run: Run, vote_result: Path, tmp_path: Path) -> None:
-    other = Path(shutil.copytree(vote_result, tmp_path / "other"))
-    other.with_name("other.reviews.sqlite").mkdir()
-    done = run("serve", other)
-    assert done.exit_code == 2
-    assert "cannot be stored" in done.stderr
+def test_connections_that_say_nothing_keep_nobody_out(
+    visiting: Open, vote_result: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silent ones, one that stops in the middle of a head, one in the middle of a body, one that was answered."""
+    monkeypatch.setattr(app, "IDLE", 1)
+    monkeypatch.setattr(guard, "SLOWEST_BODY", 1)
+    address = visiting(vote_result).base_url
+    head = b"POST /api/reviews HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Consilience: 1\r\nContent-Length: 9\r\n\r\n{"
+    words = [b"GET / HTT", head, b"GET /static/icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"]
+    with ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection((address.host, address.port), timeout=20))
+            for _ in range(app.CONNECTIONS + 1)
+        ]
+        for each, said in zip(idle, words, strict=False):
+            each.sendall(said)
+        assert httpx.get(str(address)).status_code == 503
+        ends = [b"".join(iter(lambda each=each: each.recv(1 << 16), b"")) for each in idle]  # each is closed
+        assert httpx.get(str(address)).status_code == 200
+    assert ends[0] == b""
+    assert b" 408 " in ends[1] or b" 503 " in ends[1]
+    assert ends[3:] == [b""] * len(ends[3:])

@@ -32,9 +32,10 @@ def show(value: Any) -> str:
     return text if len(text) <= 300 else f"{text[:60]}…"
 
 
-def quantity(n: int, one: str, many: str | None = None) -> str:
-    """A count with its noun: "1 row", "2,000 rows"."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def quantity(n: float, one: str, many: str | None = None) -> str:
+    """A count with its noun, and its verb where there is one: "1 row", "2,000 rows", "1 row has", "2.5 rows have"."""
+    count = f"{n:.3g}" if isinstance(n, float) else f"{n:,}"
+    return f"{count} {one if count == '1' else many or one + 's'}"
 
 
 @dataclass(frozen=True, eq=False)

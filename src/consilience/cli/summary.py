@@ -105,9 +105,10 @@ def _show_groups(screen: Screen, summary: Summary, groups: Groups) -> None:
     from consilience.report.formats import interval, share
 
     shared, apart = groups.n_shared, groups.n_apart
-    worth = f"the {summary.sources.n:,} are worth {summary.worth.overall:.3g} independent ones"
+    n, overall = summary.sources.n, summary.worth.overall
+    worth = f": the {n:,} are worth {quantity(overall, 'independent one')}" if n > 1 else ""
     screen.table(
-        f"{quantity(shared, 'group')} and {quantity(apart, 'source')} apart: {worth}",
+        f"{quantity(shared, 'group')} and {quantity(apart, 'source')} apart{worth}",
         ["group", "kind", "sources", "reliability", "90 % interval"],
         [
             [f"{g.group}", g.kind, f"{g.n_sources:,}", share(g.reliability), interval(g.low, g.high)]

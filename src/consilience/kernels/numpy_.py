@@ -159,6 +159,7 @@ def evidence(shard: Shard, given: Globals, prior: Prior) -> Evidence:
         cell_count=pairs.count,
         cell_nats=nats,
         cell_reliability=np.exp(weighted[:, 1] - nats),
+        before=shard.log_truth,
     )
 
 

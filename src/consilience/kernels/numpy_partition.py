@@ -191,17 +191,27 @@ def rising_tables(beliefs: Beliefs, most: int) -> tuple[Float, Float, Float, Flo
 
 
 def evidence(shard: Shard, given: Grouping, beliefs: Beliefs) -> Evidence:
-    """The local step taken apart, group by group; the value that nobody claims has no cell of its own."""
+    """The local step taken apart, group by group; the value that nobody claims has no cell of its own.
+
+    What a group adds to candidate z is S_lm(d, z) averaged over the kinds d, each weighed by the logarithmic mean of
+    its probabilities before and after anybody spoke, p(d | z) and q(d | z), made to sum to one. So weighed, groups add
+    up exactly to ln Σ_d p(d | z) exp Σ_l S_lm(d, z), what they add together, and none is first or last. (It is Sato
+    and Vartia's index; with two kinds no other weights common to all groups add up.)
+    """
     cells = _Cells.of(shard, given, beliefs)
     joint, unclaimed, _ = cells.posterior(shard, beliefs)
-    of_kind = np.add.reduceat(joint, shard.first_candidate[:-1], axis=1) + unclaimed  # (kinds, M) q(d)
     right = np.exp(cells.log_right + cells.opinion - cells.nats)  # q(r = 1 | d, z)
     pair_right = np.add.reduceat((right * cells.spread(joint, unclaimed)).sum(axis=0), cells.first_cell)
 
     claimed = np.flatnonzero(cells.cell_candidate >= 0)
     candidate, pair = cells.cell_candidate[claimed], cells.cell_pair[claimed]
-    truth = joint.sum(axis=0)
-    of_truth = joint / np.where(truth > 0, truth, 1.0)  # (kinds, C) q(d | z)
+    log_share = _log_share(shard, beliefs)
+    common = logsumexp(log_share, axis=0)
+    before = log_share - common  # ln p(d | z)
+    after = log_share + cells.said(shard)
+    after = after - logsumexp(after, axis=0)  # ln q(d | z)
+    weight = _logarithmic_mean(before, after)
+    weight /= weight.sum(axis=0)
     return Evidence(
         pair_object=cells.object,
         pair_group=cells.group,
@@ -209,9 +219,25 @@ def evidence(shard: Shard, given: Grouping, beliefs: Beliefs) -> Evidence:
         first_cell=np.append(0, np.cumsum(np.bincount(pair, minlength=len(cells.group)))),
         cell_candidate=candidate,
         cell_count=cells.count[claimed],
-        cell_nats=(of_kind[:, cells.object[pair]] * cells.nats[:, claimed]).sum(axis=0),
-        cell_reliability=(of_truth[:, candidate] * right[:, claimed]).sum(axis=0),
+        cell_nats=(weight[:, candidate] * cells.nats[:, claimed]).sum(axis=0),
+        cell_reliability=(np.exp(after)[:, candidate] * right[:, claimed]).sum(axis=0),
+        before=shard.log_truth + common,
     )
+
+
+def _log_share(shard: Shard, beliefs: Beliefs) -> Float:
+    """(kinds, C) ln p(d), and on a common label set ln p(d, z)."""
+    labels = shard.label if beliefs.n_labels > 1 else np.zeros_like(shard.label)
+    log_share: Float = np.log(beliefs.share)[:, labels]
+    return log_share
+
+
+def _logarithmic_mean(log_a: Float, log_b: Float) -> Float:
+    """(a - b) / (ln a - ln b), a where they are the same."""
+    apart = np.abs(log_a - log_b)
+    safe = np.where(apart > 0, apart, 1.0)
+    mean: Float = np.exp(np.maximum(log_a, log_b)) * np.where(apart > 0, -np.expm1(-safe) / safe, 1.0)
+    return mean
 
 
 def _objects_of(shard: Shard, objects: Int) -> Shard:
@@ -312,29 +338,28 @@ class _Cells:
 
     def posterior(self, shard: Shard, beliefs: Beliefs) -> tuple[Float, Float, Float]:
         """q(d, z): (kinds, C), q(d, unclaimed): (kinds, M), and the object's part of the bound: (M,)."""
-        log_share = np.log(beliefs.share)
-        labels = shard.label if beliefs.n_labels > 1 else np.zeros_like(shard.label)
         is_claimed = self.cell_candidate >= 0
         owner = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_candidate))
-        joint = np.stack(
-            [
-                shard.log_truth
-                + log_share[d, labels]
-                + np.bincount(self.cell_candidate[is_claimed], nats[is_claimed], minlength=shard.n_candidates)
-                for d, nats in enumerate(self.nats)
-            ]
-        )
+        joint = shard.log_truth + _log_share(shard, beliefs) + self.said(shard)
         unclaimed = np.stack(
             [
                 shard.log_unclaimed
-                + log_share[d, 0]
+                + log_share
                 + np.bincount(self.object, nats[~is_claimed], minlength=shard.n_objects)
-                for d, nats in enumerate(self.nats)
+                for log_share, nats in zip(np.log(beliefs.share[:, 0]), self.nats, strict=True)
             ]
         )
         by_kind = np.stack([_logsumexp(row, shard.first_candidate[:-1], owner) for row in joint])
         evidence = logsumexp(np.concatenate([by_kind, unclaimed]), axis=0)
         return np.exp(joint - evidence[owner]), np.exp(unclaimed - evidence), evidence
+
+    def said(self, shard: Shard) -> Float:
+        """(kinds, C) Σ_l S_lm(d, z)."""
+        is_claimed = self.cell_candidate >= 0
+        candidate = self.cell_candidate[is_claimed]
+        return np.stack(
+            [np.bincount(candidate, nats[is_claimed], minlength=shard.n_candidates) for nats in self.nats]
+        )
 
     def spread(self, joint: Float, unclaimed: Float) -> Float:
         """(kinds, cells) q(d, z) at each cell."""

@@ -238,8 +238,11 @@ class Evidence:
     cell_candidate          : (cells,)
     cell_count              : (cells,) n_lmk
     cell_nats               : (cells,) S_lm(z), what the group adds to the candidate's log probability; under partition
-                              inference the mean over the kinds that the object may be of
+                              inference the mean over the kinds that the object may be of, so weighed that
+                              groups add up
     cell_reliability        : (cells,) q(r_lm = 1 | t_m = z)
+    before                  : (n_candidates,) ln p(z), before anybody speaks; with the nats of all groups it is the
+                              candidate's log probability, but for what is the same for all of the object's
     """
 
     pair_object: Int
@@ -250,3 +253,4 @@ class Evidence:
     cell_count: Float
     cell_nats: Float
     cell_reliability: Float
+    before: Float

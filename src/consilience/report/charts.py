@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from xml.etree import ElementTree
 
 from consilience.errors import EngineUnavailableError
 
+SVG = "http://www.w3.org/2000/svg"
 SIZE = {"width": 520, "height": 280}
 
 
@@ -103,6 +105,23 @@ def svg(
     # Line and paragraph separators in names would end the strings that the converter's JavaScript reads.
     drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec, ensure_ascii=True))
     return drawn
+
+
+def titled(drawn: str) -> str:
+    """The same drawing with its descriptions as titles, which a browser shows to who points there, scripts or not."""
+    ElementTree.register_namespace("", SVG)
+    root = ElementTree.fromstring(drawn)
+    for element in root.iter():
+        label = element.attrib.pop("aria-label", None)
+        for name in ("role", "aria-roledescription", "aria-hidden"):
+            element.attrib.pop(name, None)
+        if label and element.tag in (f"{{{SVG}}}path", f"{{{SVG}}}text"):
+            title = ElementTree.Element(f"{{{SVG}}}title")
+            title.text = label
+            element.insert(0, title)
+            # The title of a text stands in front of what the text says.
+            title.tail, element.text = element.text, None
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 @contextmanager

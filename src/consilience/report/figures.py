@@ -6,12 +6,13 @@ Every one has a table beside it or below it that says the same; names in them ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import cos, pi, sin, sqrt
+from math import pi, sqrt
 from typing import Any
 
-from consilience.report.charts import altair, svg
-from consilience.report.formats import shown
-from consilience.report.summary import Bin, Calibration, Course, Groups, HeatMap, Rival, Sources
+from consilience.claims.checks import quantity
+from consilience.report.charts import altair, svg, titled
+from consilience.report.formats import interval, share, shown
+from consilience.report.summary import Bin, Calibration, Course, Group, Groups, HeatMap, Rival, Sources
 
 NARROW, WIDE = 260, 380
 """Of the area that is drawn on, with names at its side and without. With all labels a chart is about 440 wide: nearly
@@ -22,15 +23,17 @@ LISTED = 24
 """Room to the left of a list of names: their width is that of another font where a page is read."""
 NAMED = 24
 """Sources along a side of the heat map up to which all are named."""
-DOTS = 60
-"""Sources of a group that are drawn; a larger group is as full of them as this."""
+DRAWN, NAMES = 6, 4
+"""Groups of several sources in the graph, and members of each that are named."""
+HUB, LEAF, HEAD, LINE, GAP, WIDEST = 56.0, 104.0, 20.0, 17.0, 12.0, 36
+"""Of the graph: where groups and members stand; heights of a head, of a name, between groups; letters of a name."""
 BLUE, ORANGE, RED = "#2f8fa8", "#d9822b", "#cf4a4f"
+ON_COLOUR = "#14171a"
 KINDS = {"reliable": BLUE, "careless": ORANGE, "malicious": RED}
 Rows = Sequence[Mapping[str, Any]]
 THEME: dict[str, Any] = {
     "background": "transparent",
     "font": "Helvetica, Arial, Liberation Sans, sans-serif",
-    "aria": False,
     "view": {"stroke": None},
     "axis": {
         "labelColor": "currentColor", "titleColor": "currentColor", "domainColor": "currentColor",
@@ -125,8 +128,16 @@ def heat_map(heat: HeatMap) -> str:
         .mark_text(align="right", baseline="middle", fontSize=10, dx=-5)
         .encode(x=alt.value(0), y=middle, text="name:N"),
     ]
-    data = {"cells": cells, "all": [_square(0, 0, n)], "blocks": blocks, "rows": rows}
-    return _drawn(alt.layer(*layers), width=side, height=side, left=LISTED if named else 4, **data)
+    return _drawn(
+        alt.layer(*layers),
+        width=side,
+        height=side,
+        left=LISTED if named else 4,
+        cells=cells,
+        all=[_square(0, 0, n)],
+        blocks=blocks,
+        rows=rows,
+    )
 
 
 def _label(name: Any, width: int) -> str:
@@ -138,33 +149,94 @@ def _square(left: int, top: int, size: int = 1) -> dict[str, Any]:
     return {"left": left, "top": top, "right": left + size, "bottom": top + size}
 
 
-def circles(groups: Groups) -> str:
-    """Groups along the axis of reliability: a circle as large as the group, in it a dot for each source."""
-    alt, width = altair(), WIDE
-    placed = _packed([(group.reliability * width, _radius(group.n_sources)) for group in groups.largest])
-    height = max(abs(y) + r for _, y, r in placed) + 8
-    rings, dots = [], []
-    for group, (x, y, r) in zip(groups.largest, placed, strict=True):
-        name = f"{group.group}" if group.n_sources > 1 and r > 9 else ""
-        rings.append(
-            {"reliability": group.reliability, "y": y, "size": pi * r * r, "kind": group.kind, "name": name}
+def graph(groups: Groups) -> str:
+    """Groups as nodes with their members beside them, one below the other, and lines between groups that err alike."""
+    alt, placed = altair(), _placed(groups)
+    hubs, leaves, links = [], [], []
+    for group, top, middle, names in placed:
+        size = quantity(group.n_sources, "source") if group.n_sources > 1 else "on its own"
+        facts = f"{group.kind}, {size}, {share(group.reliability, 0)} reliable"
+        tip = f"group {group.group}: {facts} ({interval(group.low, group.high)})"
+        radius = min(8.0 + 2.2 * sqrt(group.n_sources), 22.0)
+        hubs.append(
+            {"x": HUB, "y": middle, "size": pi * radius * radius, "kind": group.kind, "name": f"{group.group}",
+             "top": top + 8, "facts": facts, "tip": tip}
+        )  # fmt: skip
+        for i, name in enumerate(names):
+            leaves.append(
+                {"x": HUB, "y": middle, "to_x": LEAF, "to_y": top + HEAD + LINE * (i + 0.5),
+                 "name": _label(name, WIDEST), "kind": group.kind, "tip": shown(name, 200)}
+            )  # fmt: skip
+    at = {group.group: middle for group, _, middle, _ in placed}
+    joining = [link for link in groups.links if {link.group_a, link.group_b} <= set(at)]
+    joining.sort(key=lambda link: abs(at[link.group_a] - at[link.group_b]))
+    for i, link in enumerate(joining):
+        ends = at[link.group_a], at[link.group_b]
+        bow = (HUB - 4.0) * (
+            0.3 + 0.7 * (i + 1) / len(joining)
+        )  # the farther the wider, and none like another
+        tip = (
+            f"groups {link.group_a} and {link.group_b}: the same mistake on {share(link.share, 0)} of objects"
         )
-        for dx, dy in _sunflower(min(group.n_sources, DOTS), r):
-            dots.append({"reliability": (x + dx) / width, "y": y + dy, "kind": group.kind})
-    scale = alt.Scale(domain=[0, 1], nice=False)
-    x_axis = alt.X("reliability:Q", scale=scale, axis=alt.Axis(format="%", title="reliability", grid=False))
-    y_axis = alt.Y("y:Q", scale=alt.Scale(domain=[-height, height], nice=False), axis=None)
-    kinds = [kind for kind in KINDS if any(group.kind == kind for group in groups.largest)]
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[KINDS[kind] for kind in kinds]))
-    circle = _chart("rings").encode(x=x_axis, y=y_axis)
-    layers = alt.layer(
-        circle.mark_point(filled=True, opacity=0.22, shape="circle").encode(
-            color=colour, size=alt.Size("size:Q", scale=None, legend=None)
+        for step, (x, y) in enumerate(((0.0, ends[0]), (bow, sum(ends) / 2), (0.0, ends[1]))):
+            links.append({"x": HUB - x, "y": y, "link": i, "step": step, "share": link.share, "tip": tip})
+    height = max(top + HEAD + LINE * len(names) for _, top, _, names in placed) + 4
+    across, down = alt.Scale(domain=[0, WIDE], nice=False), alt.Scale(domain=[height, 0], nice=False)
+    x, y = alt.X("x:Q", scale=across, axis=None), alt.Y("y:Q", scale=down, axis=None)
+    to_x, to_y = alt.X("to_x:Q", scale=across, axis=None), alt.Y("to_y:Q", scale=down, axis=None)
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=list(KINDS), range=list(KINDS.values())), legend=None)
+    text = _chart("leaves").mark_text(align="left", baseline="middle", dx=8)
+    layers = [
+        _chart("links")
+        .mark_line(color="currentColor", interpolate="natural", opacity=0.5)
+        .encode(
+            x=x, y=y, detail="link:N", order="step:Q", description="tip:N",
+            strokeWidth=alt.StrokeWidth("share:Q", scale=alt.Scale(domain=[0, 1], range=[1.5, 6]), legend=None),
         ),
-        _chart("dots").mark_point(filled=True, size=11, opacity=1).encode(x=x_axis, y=y_axis, color=colour),
-        circle.mark_text(fontWeight="bold").encode(text="name:N"),
+        _chart("leaves").mark_rule(opacity=0.35).encode(x=x, y=y, x2="to_x:Q", y2="to_y:Q"),
+        _chart("leaves")
+        .mark_point(filled=True, size=26, opacity=1)
+        .encode(x=to_x, y=to_y, color=colour, description="tip:N"),
+        text.encode(x=to_x, y=to_y, text="name:N", description="tip:N"),
+        _chart("hubs")
+        .mark_point(filled=True, opacity=1, shape="circle")
+        .encode(x=x, y=y, color=colour, size=alt.Size("size:Q", scale=None, legend=None), description="tip:N"),
+        _chart("hubs")
+        .mark_text(fontWeight="bold", color=ON_COLOUR)
+        .encode(x=x, y=y, text="name:N", description="tip:N"),
+        _chart("hubs")
+        .mark_text(align="left", baseline="middle", fontWeight="bold")
+        .encode(x=alt.value(LEAF - 4), y=alt.Y("top:Q", scale=down, axis=None), text="facts:N", description="tip:N"),
+    ]  # fmt: skip
+    # Titles are made of what is said for screen readers, which nothing else here needs: the table has the same.
+    drawn = _drawn(
+        alt.layer(*layers), width=WIDE, height=height, aria=True, hubs=hubs, leaves=leaves, links=links
     )
-    return _drawn(layers, width=width, height=2 * height, rings=rings, dots=dots)
+    return titled(drawn)
+
+
+def _placed(groups: Groups) -> list[tuple[Group, float, float, list[str]]]:
+    """The groups that are drawn, the largest and those that err as they do: each with the top and the middle of its
+    place and the names beside it."""
+    shared = [group for group in groups.largest if group.n_sources > 1][:DRAWN]
+    drawn = {group.group for group in shared}
+    linked = {
+        each
+        for link in groups.links
+        for each, other in ((link.group_a, link.group_b), (link.group_b, link.group_a))
+        if other in drawn
+    }
+    joined = [group for group in groups.largest if group.group in linked - drawn][:DRAWN]
+    placed, top = [], 0.0
+    for group in (*shared, *joined):
+        few = group.n_sources <= NAMES + 1  # a line for one more could as well name it
+        names = [str(member) for member in group.members[: group.n_sources if few else NAMES]]
+        if not few:
+            names.append(f"and {group.n_sources - len(names):,} more")
+        height = HEAD + LINE * len(names)
+        placed.append((group, top, top + HEAD + LINE * len(names) / 2, names))
+        top += height + GAP
+    return placed
 
 
 def bound(course: Course) -> str:
@@ -222,9 +294,17 @@ def _chart(data: str) -> Any:
     return alt.Chart(alt.NamedData(name=data))
 
 
-def _drawn(chart: Any, *, height: float, width: float = NARROW, left: float = 4, **rows: Rows) -> str:
+def _drawn(
+    chart: Any,
+    *,
+    height: float,
+    width: float = NARROW,
+    left: float = 4,
+    aria: bool = False,
+    **rows: Rows,
+) -> str:
     padding = {"left": left, "top": 4, "right": 14, "bottom": 4}
-    return svg(chart.properties(width=width, height=height, padding=padding), THEME, rows)
+    return svg(chart.properties(width=width, height=height, padding=padding), THEME | {"aria": aria}, rows)
 
 
 def _listed(*layers: Any) -> Any:
@@ -240,29 +320,3 @@ def _listed(*layers: Any) -> Any:
 def _place() -> Any:
     alt = altair()
     return alt.Y("at:O", axis=None)
-
-
-def _radius(n_sources: int) -> float:
-    return 5.0 if n_sources == 1 else min(5.5 * sqrt(n_sources) + 4.0, 70.0)
-
-
-def _packed(wanted: Sequence[tuple[float, float]]) -> list[tuple[float, float, float]]:
-    """Circles (x, radius) moved up or down, no farther than needed, until none overlaps one before it: x, y, radius."""
-    placed: list[tuple[float, float, float]] = []
-    for x, r in wanted:
-        near = [
-            (y0, sqrt((r + r0 + 1) ** 2 - (x - x0) ** 2)) for x0, y0, r0 in placed if abs(x - x0) < r + r0 + 1
-        ]
-        tries = [0.0, *(y0 + side * reach for y0, reach in near for side in (-1, 1))]
-        free = [y for y in tries if all(abs(y - y0) >= reach - 1e-6 for y0, reach in near)]
-        placed.append((x, min(free, key=lambda y: (abs(y), y)), r))
-    return placed
-
-
-def _sunflower(n: int, radius: float) -> list[tuple[float, float]]:
-    """n points evenly in a circle, as the seeds of a sunflower lie, around room for a number in the middle."""
-    if n == 1:
-        return [(0.0, 0.0)]
-    turn, hole, reach = pi * (3 - sqrt(5)), min(8.0, radius / 2), radius - 3.5
-    polar = [(sqrt(hole**2 + (reach**2 - hole**2) * (i + 0.5) / n), i * turn) for i in range(n)]
-    return [(r * cos(angle), r * sin(angle)) for r, angle in polar]

@@ -22,8 +22,11 @@ def share(x: float | None, digits: int = 1) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """From one share to another; "" for none."""
-    return "" if low is None or high is None else f"{low:.0%} to {high:.0%}"
+    """From one share to another, as far as whole per cents tell them apart; "" for none."""
+    if low is None or high is None:
+        return ""
+    first, last = f"{low:.0%}", f"{high:.0%}"
+    return f"{first} to {last}" if first != last else f"about {first}"
 
 
 def number(x: float | None, digits: int = 0) -> str:

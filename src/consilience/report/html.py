@@ -39,7 +39,7 @@ def html(summary: Summary) -> str:
         sections=[(name, text) for name, text in SECTIONS.items() if name not in missing],
         has_intervals=any(source.low is not None for source in summary.sources.best),
         shown_groups=GROUPS,
-        dots=figures.DOTS,
+        drawn_groups=figures.DRAWN,
     )
     return page
 
@@ -52,7 +52,7 @@ def charts(summary: Summary) -> dict[str, str]:
         "reliability": figures.reliability(summary.sources) if rated else "",
         "worth": figures.worth(summary.worth.bins) if summary.worth.bins else "",
         "heat_map": figures.heat_map(groups.heat) if groups and groups.heat else "",
-        "circles": figures.circles(groups) if groups and groups.largest else "",
+        "graph": figures.graph(groups) if groups and groups.n_shared else "",
         "bound": figures.bound(course) if len(course.trace) > 1 else "",
         "rivals": figures.rivals(gold.rivals, course.model) if gold and gold.rivals else "",
         "calibration": figures.calibration(gold.calibration) if gold and gold.calibration else "",

@@ -104,9 +104,18 @@ def _majority(fit: Fit) -> Majority:
 
 def _sources(fit: Fit) -> Sources:
     order = source_order(fit)
-    if len(order) <= 2 * ENDS:
-        return Sources(len(order), _rows_of_sources(fit, order), ())
-    return Sources(len(order), _rows_of_sources(fit, order[:ENDS]), _rows_of_sources(fit, order[-ENDS:]))
+    rated = fit.source_reliability[:, 0]
+    rated = rated[~np.isnan(rated)]
+    few = len(order) <= 2 * ENDS
+    best, worst = (order, order[:0]) if few else (order[:ENDS], order[-ENDS:])
+    return Sources(
+        n=len(order),
+        best=_rows_of_sources(fit, best),
+        worst=_rows_of_sources(fit, worst),
+        lowest=float(rated.min()) if len(rated) else None,
+        highest=float(rated.max()) if len(rated) else None,
+        n_unrated=len(order) - len(rated),
+    )
 
 
 def _rows_of_sources(fit: Fit, chosen: Int) -> tuple[Source, ...]:
@@ -166,7 +175,7 @@ def _certainty(fit: Fit) -> Certainty:
         strict=True,
     )
     n_doubtful = int(np.count_nonzero(found & (probability < DOUBT)))
-    return Certainty(n_doubtful, fit.ties, fit.seed, tuple(Uncertain(*row) for row in rows))
+    return Certainty(n_doubtful, len(contested), fit.ties, fit.seed, tuple(Uncertain(*row) for row in rows))
 
 
 def _course(fit: Fit) -> Course:

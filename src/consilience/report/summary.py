@@ -54,11 +54,18 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """Sources by reliability: all of them in `best`, or of very many the first and the last."""
+    """Sources by reliability: all of them in `best`, or of very many the first and the last.
+
+    lowest, highest : reliability over all sources that have one, None if none has
+    n_unrated       : sources that have none; they come last
+    """
 
     n: int
     best: tuple[Source, ...]
     worst: tuple[Source, ...]
+    lowest: float | None
+    highest: float | None
+    n_unrated: int
 
     @property
     def n_between(self) -> int:
@@ -125,17 +132,31 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Two groups that make the same mistake more often than chance explains: a dependence that no group holds.
+
+    share : of the objects that both claim and not both get right, those on which they make the same mistake
+    """
+
+    group_a: int
+    group_b: int
+    share: float
+
+
+@dataclass(frozen=True)
 class Groups:
     """Groups of dependent sources, the largest first.
 
     n_shared : groups of several sources
     n_apart  : sources that are in a group of their own, or in none
+    links    : between `largest`, the strongest first
     """
 
     n_shared: int
     n_apart: int
     largest: tuple[Group, ...]
     heat: HeatMap | None
+    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True)
@@ -154,12 +175,14 @@ class Uncertain:
 class Certainty:
     """How sure the decisions are that the model found.
 
-    n_doubtful : decisions with a probability below DOUBT
-    n_ties     : decided by the seed
-    least      : those with the smallest margin, where another value is possible
+    n_doubtful  : decisions with a probability below DOUBT
+    n_contested : decisions where another value is possible
+    n_ties      : decided by the seed
+    least       : of n_contested those with the smallest margin
     """
 
     n_doubtful: int
+    n_contested: int
     n_ties: int
     seed: int
     least: tuple[Uncertain, ...]

@@ -9,6 +9,9 @@ from consilience.report.formats import share
 from consilience.report.summary import Certainty, Course, Gold, Groups, Majority, Sources, Summary, Worth
 from consilience.results.fit import Fit
 
+CHANCE = 0.05
+"""A p-value above this may be chance."""
+
 
 def title(fit: Fit) -> str:
     """What the page is about."""
@@ -18,12 +21,15 @@ def title(fit: Fit) -> str:
 def with_paragraph(summary: Summary) -> Summary:
     """The summary with all of it told in one paragraph."""
     n, disputed = summary.sources.n, summary.n_disputed
-    told = [
-        f"{quantity(n, 'source')} {'makes' if n == 1 else 'make'} {quantity(summary.n_claims, 'claim')} about "
+    table = (
+        f"{quantity(n, 'source makes', 'sources make')} {quantity(summary.n_claims, 'claim')} about "
         f"{quantity(summary.n_objects, 'object')}"
-        + (f", and contradict one another on {disputed:,}." if disputed else "; none contradicts another."),
-        majority(summary.majority),
-    ]
+    )
+    if disputed:
+        table += f", and contradict one another on {'it' if summary.n_objects == 1 else f'{disputed:,}'}"
+    elif n > 1:
+        table += "; none contradicts another"
+    told = [f"{table}.", majority(summary.majority)]
     if summary.groups is not None:
         told += [groups(summary.groups), worth(summary.worth)]
     told += [reliability(summary.sources), doubt(summary)]
@@ -34,20 +40,26 @@ def with_paragraph(summary: Summary) -> Summary:
 
 def majority(of: Majority) -> str:
     """How often the answer differs from majority vote."""
-    given = f" ({of.n_given:,} more {'was' if of.n_given == 1 else 'were'} given)" if of.n_given else ""
-    often = f"{of.n_different:,}" if of.n_different else "none"
-    return f"The answer differs from majority vote on {often} of {quantity(of.n_found, 'object')}{given}."
+    if not of.n_found:
+        return f"{quantity(of.n_given, 'truth was', 'truths were')} given, and none was left to find."
+    given = f" ({quantity(of.n_given, 'more was', 'more were')} given)" if of.n_given else ""
+    if not of.n_different:
+        where = "" if of.n_found == 1 else f" on all {of.n_found:,} objects"
+        return f"The answer is that of majority vote{where}{given}."
+    often = "" if of.n_found == 1 else f" on {of.n_different:,} of {of.n_found:,} objects"
+    return f"The answer differs from majority vote{often}{given}."
 
 
 def groups(of: Groups) -> str:
     """How many there are, and the largest."""
     if not of.n_shared:
-        return "No two sources share a group: none seems to copy another."
+        return "No two sources share a group: none seems to copy another." if of.n_apart > 1 else ""
     largest = of.largest[0]
     reliable = f"{share(largest.reliability, 0)} reliable"
+    apart = f"; {quantity(of.n_apart, 'stands', 'stand')} apart" if of.n_apart else ""
+    which = "The group" if of.n_shared == 1 else "The largest group"
     return (
-        f"Sources that err alike form {quantity(of.n_shared, 'group')}; {of.n_apart:,} "
-        f"{'stands' if of.n_apart == 1 else 'stand'} apart. The largest group has "
+        f"Sources that err alike form {quantity(of.n_shared, 'group')}{apart}. {which} has "
         f"{quantity(largest.n_sources, 'source')} and is "
         f"{reliable if largest.kind == 'reliable' else f'{largest.kind}, {reliable}'}."
     )
@@ -55,14 +67,21 @@ def groups(of: Groups) -> str:
 
 def worth(of: Worth) -> str:
     """How many independent sources there are."""
-    verb, ones = ("is", "one") if of.n_sources == 1 else ("are", "ones")
-    return f"The {quantity(of.n_sources, 'source')} {verb} worth {of.overall:.3g} independent {ones}."
+    if of.n_sources < 2:
+        return ""
+    return f"The {of.n_sources:,} sources are worth {quantity(of.overall, 'independent one')}."
 
 
 def median_worth(of: Worth) -> str:
     """How many sources an object has, and what they are worth."""
-    return (
-        f"The median object has {of.median_claims:.3g} claims, worth {of.median_worth:.3g} independent ones."
+    claims, independent = (
+        quantity(of.median_claims, "claim"),
+        quantity(of.median_worth, "independent one"),
+    )
+    return f"The median object has {claims}" + (
+        f", worth {independent}."
+        if of.n_sources > 1
+        else f": there is only {quantity(of.n_sources, 'source')}."
     )
 
 
@@ -70,28 +89,35 @@ def independence(of: Worth) -> str:
     """What the test against independence says."""
     if of.shared is None or of.p_value is None:
         return ""
-    often = f"Pair by pair, sources share {of.shared:.2g} times the mistakes that independent ones would"
-    chance = "which may be chance" if of.p_value > 0.05 else "more than chance explains"
-    return f"{often}, {chance} (permutation test on squared counts, p = {of.p_value:.2g})."
+    tested = f"(permutation test on squared counts, p = {of.p_value:.2g})"
+    times = f"{of.shared:.2g}"
+    if (
+        of.shared <= 1 or times == "1"
+    ):  # and however small p is: sources share no more than chance does on average
+        return f"Pair by pair, sources share about as many mistakes as independent ones would, or fewer {tested}."
+    chance = "which may be chance" if of.p_value > CHANCE else "more than chance explains"
+    return f"Pair by pair, sources share {times} times the mistakes that independent ones would, {chance} {tested}."
 
 
 def reliability(of: Sources) -> str:
     """How far it reaches."""
-    rated = [source.reliability for source in (*of.best, *of.worst) if source.reliability is not None]
-    if len(rated) < 2:
+    if of.lowest is None or of.highest is None or of.n - of.n_unrated < 2:
         return ""
-    low, high = share(rated[-1], 0), share(rated[0], 0)
+    unrated = f"; {quantity(of.n_unrated, 'is', 'are')} not rated" if of.n_unrated else ""
+    low, high = share(of.lowest, 0), share(of.highest, 0)
     if low == high:
-        return f"All sources are about {low} reliable."
-    return f"The reliability of a source goes from {low} to {high}."
+        return f"All {of.n - of.n_unrated:,} sources are about {low} reliable{unrated}."
+    return f"The reliability of a source goes from {low} to {high}{unrated}."
 
 
 def doubt(summary: Summary) -> str:
     """How many decisions one should look at."""
-    n = summary.certainty.n_doubtful
+    n, of = summary.certainty.n_doubtful, summary.majority.n_found
+    if not of:
+        return ""
     if not n:
-        return "Every decision has a probability of at least 90%."
-    return f"{quantity(n, 'decision')} {'has' if n == 1 else 'have'} a probability below 90%."
+        return f"{'The' if of == 1 else 'Every'} decision has a probability of at least 90%."
+    return f"{quantity(n, 'decision has', 'decisions have')} a probability below 90%."
 
 
 def ties(of: Certainty) -> str:
@@ -114,12 +140,19 @@ def scored(of: Gold) -> list[str]:
     if of.log_loss is not None:
         told.append(f"log loss {of.log_loss:.3f}, calibration error {of.calibration_error:.3f}")
     if of.n_outside:
-        told.append(f"{of.n_outside:,} of them have a truth that nobody claims and count as wrong")
+        outside = quantity(of.n_outside, "of them has", "of them have")
+        told.append(
+            f"{outside} a truth that nobody claims, and {'counts' if of.n_outside == 1 else 'count'} as wrong"
+        )
     if of.n_known:
-        were, are = ("object was", "is") if of.n_known == 1 else ("objects were", "are")
-        told.append(f"{of.n_known:,} {were} given as known and {are} not scored")
+        known = quantity(
+            of.n_known, "object was given as known and is", "objects were given as known and are"
+        )
+        told.append(f"{known} not scored")
     if of.n_unclaimed:
-        told.append(f"{of.n_unclaimed:,} more have no claims and are not scored")
+        told.append(
+            f"{quantity(of.n_unclaimed, 'more has no claims and is', 'more have no claims and are')} not scored"
+        )
     return told
 
 
@@ -128,18 +161,21 @@ def course(of: Course) -> str:
     if of.bound is None:
         return f"{of.model} took {of.seconds:.2g} s"
     state = "converged" if of.converged else "stopped"
-    return f"{of.model} {state} after {of.sweeps:,} sweeps in {of.seconds:.2g} s, bound {of.bound:,.2f}"
+    return f"{of.model} {state} after {quantity(of.sweeps, 'sweep')} in {of.seconds:.2g} s, bound {of.bound:,.2f}"
 
 
 def starts(of: Course) -> str:
     """Whether other starts tell the same story."""
     if len(of.starts) < 2:
         return ""
-    others = of.starts[1:]
-    alike = sum(start.get("agreement", 0.0) >= 0.99 for start in others)
+    alike = sum(start.get("agreement", 0.0) >= 0.99 for start in of.starts[1:])
+    rest = f"of the other {len(of.starts) - 1}"
+    others = quantity(alike, f"{rest} agrees", f"{rest} agree")
+    if len(of.starts) == 2:
+        others = "the other agrees" if alike else "the other does not agree"
     return (
-        f"It is the best of {len(of.starts)} starts by its bound; {alike} of the other {len(others)} "
-        f"{'agrees' if alike == 1 else 'agree'} with it on at least 99% of the objects."
+        f"It is the best of {len(of.starts)} starts by its bound; {others} with it on at least 99% of the "
+        "objects."
     )
 
 

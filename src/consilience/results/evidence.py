@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 def shard_of(fit: Fit, start: int, stop: int) -> Shard:
-    """Objects start … stop - 1 alone. A candidate of probability zero was ruled out by a known truth, or changes
-    nothing."""
+    """Objects start … stop - 1 alone. Where the truth was given, no other candidate is possible."""
     claims = fit.claims
     first_claim = np.asarray(claims.first_claim[start : stop + 1])
     first_candidate = np.asarray(claims.first_candidate[start : stop + 1])
@@ -34,7 +33,9 @@ def shard_of(fit: Fit, start: int, stop: int) -> Shard:
         claim_candidate=claims.claim_candidate[here] - first_candidate[0],
         first_claim=first_claim - first_claim[0],
         first_candidate=first_candidate - first_candidate[0],
-        log_truth=np.where(fit.truth[candidates] > 0, np.repeat(-np.log(room), size), -np.inf),
+        log_truth=np.where(
+            np.repeat(known, size) & (fit.truth[candidates] == 0), -np.inf, np.repeat(-np.log(room), size)
+        ),
         label=claims.candidate_value[candidates].astype(np.int64),
         log_unclaimed=np.where((room > size) & ~known, -np.log(room), -np.inf),
     )

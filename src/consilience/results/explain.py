@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from consilience.claims.encoding import Claims, Int, Shard
 from consilience.errors import UnknownNameError
-from consilience.kernels.state import Beliefs, Globals, Partition, Prior
+from consilience.kernels.state import Beliefs, Evidence, Globals, Partition, Prior
 from consilience.results import wording
 from consilience.results.decide import TIED
 from consilience.results.evidence import evidence_of, shard_of, truth_without
@@ -56,8 +56,8 @@ class Voice:
                     neither
     contributions : S_lm(z) in nats: what the voice adds to the log probability of each candidate, in the
                     order of `Explanation.candidates`; under partition inference the mean over the kinds
-                    of object that this one may be, divided by the temperature of the object. Only
-                    differences matter. Empty for a source in no group.
+                    of object that this one may be, so weighed that voices add up, divided by the
+                    temperature of the object. Only differences matter. Empty for a source in no group.
     otherwise     : the value that would be decided had the group's members claimed nothing here, all else
                     as it is; None where nobody can say: a source in no group, the only voice, a truth that
                     was given, and beyond the strongest voices
@@ -82,6 +82,9 @@ class Explanation:
     candidates : the decision first, then by falling probability
     voices     : the strongest first, then the most reliable
     known      : whether the truth was given; then nobody's claims decided it
+    before     : nats of each candidate before anybody speaks: how common its label is. With the contributions of
+                 all voices they add up to the log probabilities. Empty where that decided nothing: a truth that was
+                 given, or a model that weighs no voices.
     """
 
     object: Any
@@ -89,6 +92,7 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     voices: tuple[Voice, ...]
     known: bool = False
+    before: tuple[float, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -102,10 +106,10 @@ class Explanation:
 def explain(fit: Fit, object_id: Any) -> Explanation:
     """Take the decision on one object apart; for an object that does not exist, name the nearest.
 
-    Under structured inference contributions add up to the log probabilities; under partition inference they are
-    averaged over the kinds that the object may be of, and as far as groups err together they count for less, as the
-    probabilities do. Of a fit by the paper's mean-field, which does not take
-    objects apart, they show what the groups found have to say.
+    Contributions, with what is said before anybody speaks, add up to the log probabilities: log odds of two candidates
+    are the sum of all differences. As far as groups err together all of them count for less, as the probabilities do.
+    Only of a fit by the paper's mean-field, which does not take objects apart, they do not add up: they show what the
+    groups found have to say.
     """
     numbering = None if fit.groups_found is None else Numbering.of(fit.groups_found)
     return explain_at(fit, find_object(fit.claims, object_id), numbering)
@@ -127,12 +131,17 @@ def explain_at(fit: Fit, m: int, numbering: Numbering | None) -> Explanation:
     said = [values[z] for z in shard.claim_candidate]
     members = [Member(*member) for member in zip(sources, said, reliability, strict=True)]
     known = fit.known is not None and bool(fit.known[m])
+    before: tuple[float, ...] = ()
     if fit.groups_found is None or fit.prior is None or numbering is None:
         voices = _strongest_first([_alone(member) for member in members])
     else:
         groups = fit.groups_found, fit.prior, numbering
-        shared = float(fit.learned.get("shared_errors", 0.0))
-        voices = _strongest_first(_voices(shard, *groups, members, order, shared))
+        parts = evidence_of(shard, fit.groups_found, fit.prior)
+        if isinstance(fit.groups_found, Partition):
+            shared = float(fit.learned.get("shared_errors", 0.0))
+            parts = _calmed(parts, float(temperature(np.array(len(parts.pair_group)), shared)))
+        before = () if known else tuple(parts.before[order].tolist())
+        voices = _strongest_first(_voices(shard, fit.groups_found, numbering, parts, members, order))
         if not known:
             voices = _with_otherwise(voices, shard, *groups, values, decision)
     return Explanation(
@@ -141,7 +150,13 @@ def explain_at(fit: Fit, m: int, numbering: Numbering | None) -> Explanation:
         candidates=tuple(Candidate(values[z], float(truth[z]), int(votes[z])) for z in order),
         voices=tuple(voices),
         known=known,
+        before=before,
     )
+
+
+def _calmed(parts: Evidence, heat: float) -> Evidence:
+    """The evidence on one object as far as it is believed: all nats divided by the object's temperature."""
+    return replace(parts, cell_nats=parts.cell_nats / heat, before=parts.before / heat)
 
 
 def _strongest_first(voices: list[Voice]) -> list[Voice]:
@@ -170,21 +185,16 @@ def find_object(claims: Claims, object_id: Any) -> int:
 def _voices(
     shard: Shard,
     found: Globals,
-    prior: Prior | Beliefs,
     numbering: Numbering,
+    parts: Evidence,
     members: list[Member],
     order: Int,
-    shared: float,
 ) -> list[Voice]:
     """One voice for each group with a member here, one for all others, one for each source in no group."""
     best = numbering.best[shard.claim_source]
-    parts = evidence_of(shard, found, prior)
-    heat = (
-        float(temperature(np.array(len(parts.pair_group)), shared)) if isinstance(found, Partition) else 1.0
-    )
     voices, rest = [], np.zeros(len(order))
     for p, group in enumerate(parts.pair_group):
-        nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order] / heat
+        nats = parts.cell_nats[parts.first_cell[p] : parts.first_cell[p + 1]][order]
         speakers = tuple(members[i] for i in np.flatnonzero(best == group))
         if speakers:
             number, reliability = int(numbering.number[group]), float(parts.pair_reliability[p])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from consilience.claims.checks import quantity
 from consilience.claims.encoding import Claims, Float, Int
 from consilience.kernels.state import Beliefs, Globals, Prior
 from consilience.results import dependence
@@ -183,9 +184,9 @@ class Fit:
             f"on {claims.n_objects:,} objects, {self.seconds:.2g} s"
         ]
         if self.n_groups is not None:
-            groups = f"{self.n_groups:,} group{'s' if self.n_groups != 1 else ''}"
-            worth = f"{self.effective_sources.overall:.3g}"
-            lines.append(f"{groups} of sources; together they are worth {worth} independent ones")
+            groups = quantity(self.n_groups, "group")
+            worth = quantity(self.effective_sources.overall, "independent one")
+            lines.append(f"{groups} of sources; together they are worth {worth}")
         n_different = len(against_majority(self))
         lines.append(f"{n_different:,} decisions differ from the majority of claims")
         if self.ties:

@@ -17,13 +17,17 @@ candidate is the most probable does not change. What it gains: docs/decisions/00
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from consilience.claims.encoding import Encoded, Float, Int
+from consilience.claims.encoding import Encoded, Float, Int, Shard
 
 INDEPENDENT_OBJECTS = 10.0
 """So many more objects on which groups toss coins: in a small table, chance is no evidence of shared errors."""
+MANY_CLAIMS = 1_000_000
+"""Claims that are enough to tell how far groups err together: of larger tables, evenly spread objects are looked at."""
 TYPICAL_OBJECTS = 2.0
 """So many more objects on which a group is as right as all of them."""
 
@@ -72,6 +76,14 @@ def voices_by_object(claims: Encoded, group: Int) -> Int:
         pairs = np.unique(owner * n_groups + group[claims.claim_source[here]])
         n[objects] = np.bincount(pairs // n_groups, minlength=objects.stop - objects.start)
     return n
+
+
+def some_objects(shard: Shard, of_candidate: NDArray[Any], n_claims: int) -> tuple[Shard, NDArray[Any]]:
+    """Of a table with very many claims those of this shard on evenly spread objects, and what is said of their
+    candidates; n_claims : of the whole table."""
+    stride = -(-n_claims // MANY_CLAIMS)
+    chosen = (shard.first_object + np.arange(shard.n_objects)) % stride == 0
+    return shard.of_objects(chosen), of_candidate[np.repeat(chosen, np.diff(shard.first_candidate))]
 
 
 def shared_errors(claims: Encoded, group: Int, truth: Float) -> float:

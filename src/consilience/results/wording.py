@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from consilience.claims.checks import quantity
 from consilience.results.decide import TIED
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ def sentence(why: Explanation) -> str:
     """The explanation in plain words."""
     first, n_sources = why.candidates[0], sum(c.n_claims for c in why.candidates)
     if why.known:
-        claim = f"of {_count(n_sources, 'source')} claim{'s' if first.n_claims == 1 else ''} it"
-        return f"{plain(first.value)} was given as the truth, not found. {first.n_claims:,} {claim}."
+        of = f"of {quantity(n_sources, 'source')}"
+        claim = quantity(first.n_claims, f"{of} claims", f"{of} claim")
+        return f"{plain(first.value)} was given as the truth, not found. {claim} it."
     if len(why.candidates) == 1:
-        claim = f"{_count(n_sources, 'source')} claim{'s' if n_sources == 1 else ''} it"
+        claim = f"{quantity(n_sources, 'source claims', 'sources claim')} it"
         return f"{plain(first.value)} is the only value that is possible here; {claim}."
     second = why.candidates[1]
     one, other, share = plain(first.value), plain(second.value), f"{first.probability:.1%}"
@@ -100,7 +102,7 @@ def _described(voice: Voice) -> str:
     reliable = "" if voice.reliability is None else f", {voice.reliability:.0%} likely to be reliable here"
     if len(voice.members) == 1:
         return f"{plain(voice.members[0].source)} ({_title(voice)}{reliable})"
-    return f"{_title(voice)} ({_count(len(voice.members), 'source')}{reliable})"
+    return f"{_title(voice)} ({quantity(len(voice.members), 'source')}{reliable})"
 
 
 def _title(voice: Voice) -> str:
@@ -121,12 +123,8 @@ def _says(voice: Voice) -> str:
     return "; ".join(parts)
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' if n != 1 else ''}"
-
-
 def _rest(n: int, what: str) -> list[str]:
-    return [f"  … and {_count(n - SHOWN, what)}"] if n > SHOWN else []
+    return [f"  … and {quantity(n - SHOWN, what)}"] if n > SHOWN else []
 
 
 def _aligned(header: list[str], rows: list[list[str]]) -> list[str]:

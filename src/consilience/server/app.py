@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,17 +16,22 @@ from consilience.server.catalogue import ObjectQuery, QueryTimeoutError, SourceQ
 from consilience.server.explorer import Explorer
 from consilience.server.guard import App, Guard, allowed_hosts
 from consilience.server.pages import Pages
+from consilience.server.reviews import AnswersUnavailableError
 
 try:
     import uvicorn
     from fastapi import FastAPI, Query, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+    from pydantic import Field
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ImportError as error:
     raise EngineUnavailableError(
         f"The explorer cannot run: {error}. Install what it needs with `pip install 'consilience[server]'`."
     ) from error
 
+CONNECTIONS, IDLE = 100, 5
+"""Connections at a time, and seconds without a request after which one is closed."""
 MOST = 2**31 - 1
 Id = Annotated[str | None, Query(max_length=2_000, description="The id, as text.")]
 Number = Annotated[
@@ -42,8 +48,9 @@ REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"description": why}
     for status, why in (
         (400, "What was asked for cannot be"), (401, "No token"), (403, "Not from here, or without the header"),
-        (404, "There is none"), (405, "Not this method"), (409, "One is running"), (413, "Too large a body"),
-        (414, "Too long a query"), (421, "Not the name of this server"), (503, "It took too long"),
+        (404, "There is none"), (405, "Not this method"), (408, "Too slow a body"), (409, "One is running"),
+        (413, "Too large a body"), (414, "Too long a query"), (421, "Not the name of this server"),
+        (503, "Not now: it took too long, or answers cannot be read or stored"),
     )
 }  # fmt: skip
 
@@ -57,7 +64,7 @@ class NewAnswer:
     number: int | None = None
 
     def __post_init__(self) -> None:
-        _check_text(self.value, self.id)
+        _check_body(self.id, self.number, self.value)
 
 
 @dataclass
@@ -68,12 +75,21 @@ class Skip:
     number: int | None = None
 
     def __post_init__(self) -> None:
-        _check_text(self.id)
+        _check_body(self.id, self.number)
 
 
-def _check_text(*texts: str | None) -> None:
-    """JSON can say half a character, which no store can keep."""
-    for text in texts:
+@dataclass
+class Undo:
+    """An answer or a skip to take back, by the `entry` that it was given when it was stored."""
+
+    entry: Annotated[int, Field(ge=1, le=2**63 - 1)]
+
+
+def _check_body(identity: str | None, number: int | None, value: str | None = None) -> None:
+    """An object must be named; and JSON can say half a character, which no store can keep."""
+    if identity is None and number is None:
+        raise ValueError("say which object: its `id` or its `number`")
+    for text in (identity, value):
         try:
             (text or "").encode()
         except UnicodeEncodeError:
@@ -102,6 +118,65 @@ def guarded(explorer: Explorer, host: str = "127.0.0.1", token: str | None = Non
     return Guard(application(explorer), allowed_hosts(host), token)
 
 
+def server(app: App) -> uvicorn.Server:
+    """A server of this app, as `serve` runs it."""
+    config = uvicorn.Config(
+        app,
+        http=Impatient,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=IDLE,
+        timeout_graceful_shutdown=3,
+    )
+    return uvicorn.Server(config)
+
+
+class Impatient(H11Protocol):
+    """A connection that is closed when no request has come, or not all of its head, for IDLE seconds.
+
+    Uvicorn has a limit for the time between requests alone: connections that never say a word, or a letter now and
+    then, would be kept for ever, and after CONNECTIONS of them nobody else be let in.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """From now on a request is expected."""
+        super().connection_made(transport)
+        self._expect()
+
+    def handle_events(self) -> None:
+        """Bytes have come; with the head of a request complete, it is our turn."""
+        super().handle_events()
+        if self._is_answering():
+            self._cancel()
+
+    def on_response_complete(self) -> None:
+        """The next request is expected, unless it is there."""
+        super().on_response_complete()
+        if not self._is_answering():
+            self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is expected any more."""
+        super().connection_lost(exc)
+        self._cancel()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _expect(self) -> None:
+        self._cancel()
+        self._deadline = self.loop.call_later(IDLE, self.transport.close)
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+
 def serve(
     explorer: Explorer, host: str, port: int, token: str | None, started: Callable[[int], None]
 ) -> None:
@@ -116,20 +191,10 @@ def serve(
             raise InputError(
                 f"Cannot listen on {host}, port {port}: {why}. Choose another with --port; 0 takes a free one."
             ) from None
-        config = uvicorn.Config(
-            guarded(explorer, host, token),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            limit_concurrency=100,
-            timeout_keep_alive=5,
-            timeout_graceful_shutdown=3,
-            ws="none",
-        )
         listener.listen(128)
         started(listener.getsockname()[1])
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            server(guarded(explorer, host, token)).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # how a server ends
         finally:
@@ -147,14 +212,19 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
     @app.get("/api/objects")
     def objects(
         text: Text = "", value: Text = "", differs: bool | None = None, reviewed: bool | None = None,
-        order: ObjectOrder = "object", page: PageNumber = 1, size: Size = 50,
+        known: bool | None = None, order: ObjectOrder = "object", page: PageNumber = 1, size: Size = 50,
     ) -> shapes.Objects:  # fmt: skip
-        """Objects by part of their id (`text`) and of their decision (`value`), page by page."""
-        return explorer.objects(ObjectQuery(text, value, differs, reviewed, order), page, size)
+        """Objects by part of their id (`text`) and of their decision (`value`), page by page. `differs`: whether the
+        majority says otherwise, of those whose truth was found and not given (`known`)."""
+        return explorer.objects(ObjectQuery(text, value, differs, reviewed, known, order), page, size)
 
     @app.get("/api/object")
     def object_(id: Id = None, number: Number = None) -> shapes.ObjectShape:
-        """One object: its candidates, the voices of its groups in nats, and what would be decided without each."""
+        """One object: its candidates, the voices of its groups in nats, and what would be decided without each.
+
+        `before`, the `nats` of all voices and `others` add up: for two candidates the sum of all differences is the
+        logarithm of their odds (but for a fit by the paper's mean-field, which does not take objects apart)."""
+        _check_named("object", id, number)
         return explorer.object(id, number)
 
     @app.get("/api/sources")
@@ -170,6 +240,7 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
         id: Id = None, number: Number = None, page: PageNumber = 1, size: Size = 50
     ) -> shapes.SourceShape:
         """One source: a page of its claims, its mates, and values that it shares with them though they are wrong."""
+        _check_named("source", id, number)
         result = explorer.result
         return result.source(result.source_number(id, number), page, size)
 
@@ -206,9 +277,9 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
         return explorer.answer(given.id, given.number, None)
 
     @app.post("/api/reviews/undo")
-    def undo() -> shapes.Answer | None:
-        """Take the last answer or skip back; null if there is none."""
-        return explorer.reviews.undo()
+    def undo(given: Undo) -> shapes.Answer:
+        """Take one answer or skip back, named by its entry; what was answered before it counts again."""
+        return explorer.undo(given.entry)
 
     @app.get("/api/refit")
     def refit_state() -> shapes.RefitState:
@@ -250,16 +321,18 @@ def _add_pages(app: FastAPI, explorer: Explorer) -> None:
     @page("/objects")
     def objects(
         text: Text = "", value: Text = "", differs: Annotated[str, Query(pattern="^(|yes|no)$")] = "",
-        reviewed: Annotated[str, Query(pattern="^(|yes|no)$")] = "", order: ObjectOrder = "object",
+        reviewed: Annotated[str, Query(pattern="^(|yes|no)$")] = "",
+        known: Annotated[str, Query(pattern="^(|yes|no)$")] = "", order: ObjectOrder = "object",
         page: PageNumber = 1,
     ) -> str:  # fmt: skip
-        query = ObjectQuery(text, value, _flag(differs), _flag(reviewed), order)
+        query = ObjectQuery(text, value, _flag(differs), _flag(reviewed), _flag(known), order)
         return pages.objects(query, page)
 
     @page("/object")
     def object_(
         id: Id = None, number: Number = None, against: Annotated[int, Query(ge=1, le=10_000)] = 1
     ) -> str:
+        _check_named("object", id, number)
         return pages.object(id, number, against)
 
     @page("/sources")
@@ -273,6 +346,7 @@ def _add_pages(app: FastAPI, explorer: Explorer) -> None:
 
     @page("/source")
     def source(id: Id = None, number: Number = None, page: PageNumber = 1) -> str:
+        _check_named("source", id, number)
         return pages.source(id, number, page)
 
     @page("/groups")
@@ -331,7 +405,8 @@ def _add_errors(app: FastAPI, explorer: Explorer) -> None:
         return told(request, 409, str(error))
 
     @app.exception_handler(QueryTimeoutError)
-    def slow(request: Request, error: QueryTimeoutError) -> Response:
+    @app.exception_handler(AnswersUnavailableError)
+    def not_now(request: Request, error: Exception) -> Response:
         return told(request, 503, str(error))
 
     @app.exception_handler(RequestValidationError)
@@ -345,6 +420,13 @@ def _add_errors(app: FastAPI, explorer: Explorer) -> None:
 
 def _static(name: str) -> str:
     return files("consilience.server").joinpath("static", name).read_text("utf-8")
+
+
+def _check_named(what: str, identity: str | None, number: int | None) -> None:
+    """A page about nothing in particular is a question that lacks a word."""
+    if identity is None and number is None:
+        why = f"say which {what}: /{what}?id=… with its id, or /{what}?number=… with its place, from 0"
+        raise RequestValidationError([{"loc": ("query", "id"), "msg": why, "type": "missing"}])
 
 
 def _flag(text: str) -> bool | None:

@@ -43,12 +43,14 @@ class QueryTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class ObjectQuery:
-    """Which objects, in which order; `text` and `value` are parts of the id and of the decision, in any case."""
+    """Which objects, in which order; `text` and `value` are parts of the id and of the decision, in any case. Where the
+    truth was given, the majority neither differs nor agrees."""
 
     text: str = ""
     value: str = ""
     differs: bool | None = None
     reviewed: bool | None = None
+    known: bool | None = None
     order: str = "object"
 
 
@@ -94,8 +96,11 @@ class Catalogue:
                 where.append(f"contains({column}, lower(?))")
                 given.append(text)
         if query.differs is not None:
-            where.append("differs = ?")
+            where.append("differs = ? AND NOT known")
             given.append(query.differs)
+        if query.known is not None:
+            where.append("known = ?")
+            given.append(query.known)
         if query.reviewed is not None:
             where.append(f"object {'' if query.reviewed else 'NOT '}IN (SELECT unnest(?::VARCHAR[]))")
             given.append(list(answers))
@@ -192,6 +197,7 @@ OBJECTS = pa.schema(
     [
         ("number", pa.int64()), ("object", TEXT), ("value", TEXT), ("probability", pa.float64()),
         ("runner_up", TEXT), ("margin", pa.float64()), ("n_claims", pa.int64()), ("differs", pa.bool_()),
+        ("known", pa.bool_()),
     ]
 )  # fmt: skip
 
@@ -204,20 +210,21 @@ def _object_blocks(folder: Path, fit: Fit) -> Iterator[pa.RecordBatch]:
         columns = {name: batch.column(name) for name in batch.schema.names}
         texts = {name: _texts(columns[name]) for name in ("object", "value", "runner_up")}
         numbers = pa.array(np.arange(start, stop))
-        made = columns | texts | {"number": numbers, "differs": pa.array(_differs(fit, start, stop))}
+        known = np.zeros(stop - start, np.bool_) if fit.known is None else fit.known[start:stop]
+        made = columns | texts | {"number": numbers, "known": pa.array(known)}
+        made["differs"] = pa.array(_differs(fit, start, stop) & ~known)
         yield pa.record_batch([made[name] for name in OBJECTS.names], schema=OBJECTS)
         start = stop
 
 
 def _differs(fit: Fit, start: int, stop: int) -> Any:
-    """(stop - start,) whether another value has more claims than the decision; not where the truth was given."""
+    """(stop - start,) whether another value has more claims than the decision."""
     claims = fit.claims
     first = claims.first_candidate[start : stop + 1] - claims.first_candidate[start]
     here = claims.claim_candidate[claims.first_claim[start] : claims.first_claim[stop]]
     votes = np.bincount(here - claims.first_candidate[start], minlength=int(first[-1]))
     most = np.maximum.reduceat(votes, first[:-1])
-    differs = votes[fit.decision[start:stop] - claims.first_candidate[start]] < most
-    return differs if fit.known is None else differs & ~fit.known[start:stop]
+    return votes[fit.decision[start:stop] - claims.first_candidate[start]] < most
 
 
 def _sources(folder: Path, number: Sequence[int]) -> pa.Table:

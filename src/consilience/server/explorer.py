@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from consilience.errors import InputError
+from consilience.errors import InputError, UnknownNameError
+from consilience.results.fingerprint import fingerprint
 from consilience.results.manifest import MANIFEST
 from consilience.server.catalogue import ObjectQuery
-from consilience.server.refit import can_be_new
+from consilience.server.refit import can_be_new, refit_of
 from consilience.server.refitting import Refitting
 from consilience.server.result import Result
-from consilience.server.reviews import Reviews
+from consilience.server.reviews import AnswersUnavailableError, Reviews
 from consilience.server.shapes import About, Answer, Answers, Objects, ObjectShape, Queue, RefitState, Task
 
 
@@ -22,13 +24,19 @@ class Explorer:
         self.folder = Path(os.path.realpath(folder))
         self.result = Result(self.folder)
         self._manifest = self._read_manifest()
-        self.reviews = Reviews.beside(self.folder)
+        self.reviews = self._reviews()
         self.refitting = Refitting(self.folder, self._reopen)
 
     def about(self) -> About:
         """The result as a whole."""
         result = self.result
         fit, claims = result.fit, result.fit.claims
+        n_reviewed = n_elsewhere = None
+        try:
+            n_reviewed, n_elsewhere = len(self.reviews.answers()), self.reviews.n_elsewhere()
+            trouble = self.reviews.read_only
+        except AnswersUnavailableError as error:
+            trouble = str(error)
         return About(
             name=self.folder.name,
             model=fit.model,
@@ -38,7 +46,10 @@ class Explorer:
             n_groups=None if result.numbering is None else len(result.numbering.order),
             n_differs=result.n_differs,
             n_known=result.n_known,
-            n_reviewed=len(self.reviews.answers()),
+            n_reviewed=n_reviewed,
+            n_elsewhere=n_elsewhere,
+            trouble=trouble,
+            claims=self.reviews.claims,
             domain=claims.domain,
             seed=fit.seed,
             converged=fit.converged,
@@ -48,14 +59,19 @@ class Explorer:
         )
 
     def objects(self, query: ObjectQuery, page: int, size: int) -> Objects:
-        """A page of objects, with the answers given."""
-        return self.result.catalogue.objects(query, page, size, self.reviews.answers())
+        """A page of objects, with the answers given; without them while they cannot be read, unless asked for."""
+        answers: dict[str, str] = {}
+        with suppress(*() if query.reviewed is not None else (AnswersUnavailableError,)):
+            answers = self.reviews.answers()
+        return self.result.catalogue.objects(query, page, size, answers)
 
     def object(self, identity: str | None, number: int | None) -> ObjectShape:
-        """An object, taken apart."""
-        result = self.result
+        """An object, taken apart; without an answer while answers cannot be read."""
+        result, answer = self.result, None
         m = result.object_number(identity, number)
-        return result.object(m, self.reviews.answer_to(result.object_text(m)))
+        with suppress(AnswersUnavailableError):
+            answer = self.reviews.answer_to(result.object_text(m))
+        return result.object(m, answer)
 
     def queue(self, size: int) -> Queue:
         """The objects most worth checking that were neither answered nor skipped."""
@@ -91,6 +107,13 @@ class Explorer:
                 )
         return self.reviews.add(shape.object, value)
 
+    def undo(self, entry: int) -> Answer:
+        """Take one answer back; UnknownNameError where there is none to take."""
+        answer = self.reviews.undo(entry)
+        if answer is None:
+            raise UnknownNameError("answer", f"entry {entry}", (), "It may have been taken back already.")
+        return answer
+
     def answers(self, page: int, size: int) -> Answers:
         """A page of answers, the last first."""
         rows = self.reviews.latest()
@@ -99,7 +122,7 @@ class Explorer:
     def refit(self) -> RefitState | None:
         """Start a refit with the answers; None if one is running. InputError where there is nothing new to learn."""
         answers = self.reviews.answers()
-        if not answers and not self.reviews.applied():
+        if not answers and not self.reviews.replaced(refit_of(self.result.fit)):
             raise InputError("There is no answer to refit with: review some objects first.")
         return self.refitting.state() if self.refitting.start(len(answers)) else None
 
@@ -107,7 +130,6 @@ class Explorer:
         """Stop what runs, and give back what is held."""
         self.refitting.cancel()
         self.result.catalogue.close()
-        self.reviews.close()
 
     def _reopen(self) -> bool:
         """Open the result anew if it is another one; the old one goes when the last request that uses it ends."""
@@ -115,7 +137,11 @@ class Explorer:
             return False
         self.result = Result(self.folder)
         self._manifest = self._read_manifest()
+        self.reviews = self._reviews()
         return True
+
+    def _reviews(self) -> Reviews:
+        return Reviews.beside(self.folder, fingerprint(self.result.fit.claims))
 
     def _read_manifest(self) -> bytes:
         return (self.folder / MANIFEST).read_bytes()

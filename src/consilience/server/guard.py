@@ -5,6 +5,7 @@ Plain ASGI, so that it can be read without knowing a framework. Refusals are sho
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -21,6 +22,8 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 MOST_QUERY, MOST_BODY = 16_384, 1_048_576
 """Bytes of an address's query and of a request's body."""
+SLOWEST_BODY = 30.0
+"""Seconds for a body to come."""
 HEADER = "x-consilience"
 """Every request that changes something must carry this header; a form of another site cannot set it."""
 LOCAL = {"127.0.0.1", "localhost", "::1"}
@@ -151,21 +154,25 @@ def _check_origin(host: str, headers: Mapping[str, str]) -> None:
 
 
 async def _limited(headers: Mapping[str, str], receive: Receive) -> Receive:
-    """The body, read whole before anybody works on it; a Refusal if it is too large."""
+    """The body, read whole before anybody works on it; a Refusal if it is too large or too slow."""
     too_large = Refusal(413, f"The body has more than {MOST_BODY:,} bytes.")
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > MOST_BODY:
         raise too_large
     body = b""
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            break
-        body += message.get("body", b"")
-        if len(body) > MOST_BODY:
-            raise too_large
-        if not message.get("more_body"):
-            break
+    try:
+        async with asyncio.timeout(SLOWEST_BODY):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    break
+                body += message.get("body", b"")
+                if len(body) > MOST_BODY:
+                    raise too_large
+                if not message.get("more_body"):
+                    break
+    except TimeoutError:
+        raise Refusal(408, f"The body did not come within {SLOWEST_BODY:g} seconds.") from None
     whole = {"type": "http.request", "body": body, "more_body": False}
     given = False
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from consilience.report.environment import environment
+from consilience.server import words
 from consilience.server.catalogue import OBJECT_ORDERS, SOURCE_ORDERS, ObjectQuery, SourceQuery
 from consilience.server.explorer import Explorer
 from consilience.server.refit import can_be_new
@@ -34,7 +35,11 @@ class Pages:
         differing = found.objects(ObjectQuery(differs=True, order="claims"), 1, FEW)
         uncertain = found.objects(ObjectQuery(order="uncertainty"), 1, FEW)
         return self._page(
-            "overview", uncertain=uncertain, differing=differing, groups=found.result.groups()[:FEW]
+            "overview",
+            sentence=words.overview(found.about()),
+            uncertain=uncertain,
+            differing=differing,
+            groups=found.result.groups()[:FEW],
         )
 
     def objects(self, query: ObjectQuery, page: int) -> str:

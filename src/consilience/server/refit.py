@@ -10,7 +10,8 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from consilience.claims.checks import quantity
 from consilience.claims.id_types import is_text
 from consilience.errors import ConsilienceError, InputError
 from consilience.models import registry
 from consilience.report.write import summary_of, write_report
+from consilience.results.fingerprint import fingerprint
 from consilience.results.fit import Fit
 from consilience.results.manifest import REPORT
 from consilience.results.storage import check_target, load, save
@@ -29,50 +32,78 @@ from consilience.results.tables import ids, values_of
 from consilience.server.reviews import Reviews
 from consilience.server.shapes import text_of
 
+REFIT = "refit"
+"""In the provenance of a result: which refit made it."""
 EVERY = 0.1
 """Seconds between lines of progress."""
 
 
-def refit(folder: str, tell: Any) -> None:
-    """Fit the claims of a saved result again, with the answers as known truths, and save it in the same place."""
+def refit(folder: str, tell: Any) -> str:
+    """Fit the claims of a saved result again, with the answers as known truths, and save it in the same place.
+
+    A report that lay in the result is made anew; one that cannot be made does not cost the result. Returns why it could
+    not, empty where all is well.
+    """
     check_target(folder)
-    reviews = Reviews.beside(folder)
     before = load(folder)
+    reviews = Reviews.beside(folder, fingerprint(before.claims))
     answers = reviews.answers()
-    known = known_truths(before, answers, reviews.applied())
+    given = given_truths(before, reviews.replaced(refit_of(before)))
+    known = known_truths(before, given, answers)
     model = registry.model(before.model, **_settings(before.settings))
     after = model.fit(before.claims, known=known, seed=before.seed, progress=tell)
+    made = f"with {quantity(len(answers), 'answer')}, {datetime.now(UTC).isoformat()}"
+    after = replace(after, provenance={**after.provenance, REFIT: made})
     # First this: else a result that knows an answer could be taken for one that was given the truth.
-    reviews.apply(list(answers))
+    reviews.replace(made, {name: text_of(given[name]) if name in given else None for name in answers})
     had_report = (Path(folder) / REPORT).exists()
     saved = save(after, folder)
-    reviews.close()
     if had_report:
-        # The page that lay in the result, made anew; one that cannot be made does not cost the result.
-        with suppress(Exception):
+        try:
             write_report(summary_of(after), saved / REPORT)
+        except Exception as error:
+            return str(error) or type(error).__name__
+    return ""
 
 
-def known_truths(fit: Fit, answers: Mapping[str, str], applied: set[str]) -> pa.Table | None:
-    """What the fit was given, and the answers; truths that earlier answers brought in count only while they stand.
+def refit_of(fit: Fit) -> str:
+    """Which refit made this result; empty for none."""
+    return str(fit.provenance.get(REFIT, ""))
+
+
+def given_truths(fit: Fit, replaced: Mapping[str, str | None]) -> dict[str, Any]:
+    """The truths that were given to the model by object, answers of reviewers apart.
+
+    replaced : the objects whose truth the fit has from an answer, with what had been given before, None for nothing
+    """
+    if fit.known is None:
+        return {}
+    known = np.flatnonzero(fit.known)
+    names = [text_of(each) for each in ids(fit.claims.objects).take(pa.array(known)).to_pylist()]
+    values = values_of(fit.claims, fit.decision[known]).to_pylist()
+    given: dict[str, Any] = {}
+    for m, name, value in zip(known.tolist(), names, values, strict=True):
+        if name not in replaced:
+            given[name] = value
+        elif (text := replaced[name]) is not None:
+            given[name] = _value(fit, m, name, text)
+    return given
+
+
+def known_truths(fit: Fit, given: Mapping[str, Any], answers: Mapping[str, str]) -> pa.Table | None:
+    """What was given, and in its place the answers.
 
     An answer about an object that is not in this result is left alone; one whose value nobody claims is a new value,
     where values are text and domains are what was claimed.
     """
     objects = ids(fit.claims.objects)
     number = {text_of(each): m for m, each in enumerate(objects.to_pylist())}
-    truths: dict[int, Any] = {}
-    if fit.known is not None:
-        given = np.flatnonzero(fit.known)
-        names = [text_of(each) for each in objects.take(pa.array(given)).to_pylist()]
-        values = values_of(fit.claims, fit.decision[given]).to_pylist()
-        truths = {
-            int(m): value for m, name, value in zip(given, names, values, strict=True) if name not in applied
-        }
-    for name, text in answers.items():
-        if name in number:
-            m = number[name]
-            truths[m] = _value(fit, m, name, text)
+    truths = {number[name]: value for name, value in given.items()}
+    truths |= {
+        number[name]: _value(fit, number[name], name, text)
+        for name, text in answers.items()
+        if name in number
+    }
     if not truths:
         return None
     kind = ids(fit.claims.values).type
@@ -120,7 +151,8 @@ def _telling() -> Any:
 def main() -> None:
     """Refit; an error of the user's is the last line of stderr, without a traceback."""
     try:
-        refit(sys.argv[1], _telling())
+        if warning := refit(sys.argv[1], _telling()):
+            sys.stdout.write(json.dumps({"warning": warning}) + "\n")
     except ConsilienceError as error:
         sys.exit(str(error))
 

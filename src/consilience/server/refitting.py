@@ -99,7 +99,15 @@ class Refitting:
             replaced, failure = False, f"the new result cannot be opened: {error}"
         with self._lock:
             if replaced:  # also where it was cancelled a moment too late
-                self._end("done", "The result now knows your answers.")
+                # After the result comes its report, and where memory is short that ends the process.
+                warning = self._state.warning or failure
+                self._state = replace(self._state, warning=warning)
+                lost = (
+                    f" Its report could not be made ({warning}): `consilience report` makes one."
+                    if warning
+                    else ""
+                )
+                self._end("done", f"The result now knows your answers.{lost}")
             elif self._is_cancelled:
                 self._end("cancelled", "Cancelled; the result is as it was.")
             else:

@@ -20,6 +20,7 @@ from consilience.results.worth import worth
 from consilience.server import copying
 from consilience.server.catalogue import Catalogue, SourceQuery
 from consilience.server.shapes import (
+    Answer,
     CandidateShape,
     ClaimRow,
     GroupRow,
@@ -38,6 +39,12 @@ MOST_VOICES, MOST_MEMBERS = 200, 200
 """Voices of an object, and members of a voice, that are given."""
 QUEUED = 100_000
 """Objects that are ranked for review."""
+
+
+def _added(voices: tuple[Voice, ...], n: int) -> list[float]:
+    """(n,) the nats of these voices together."""
+    nats = [voice.contributions for voice in voices if voice.contributions]
+    return np.sum(nats, axis=0).tolist() if nats else [0.0] * n
 
 
 class Result:
@@ -85,8 +92,8 @@ class Result:
         """Why object m is decided so."""
         return explain_at(self.fit, m, self.numbering)
 
-    def object(self, m: int, answer: str | None) -> ObjectShape:
-        """Object m with its candidates and voices."""
+    def object(self, m: int, answer: Answer | None) -> ObjectShape:
+        """Object m with its candidates and voices, and the answer that counts."""
         why = self.explanation(m)
         values = [text_of(candidate.value) for candidate in why.candidates]
         place = {value: z for z, value in enumerate(values)}
@@ -112,7 +119,8 @@ class Result:
             sentence=why.sentence,
             without=without(why),
             known=why.known,
-            answer=answer,
+            answer=None if answer is None else answer.value,
+            entry=None if answer is None else answer.entry,
             n_claims=len(sources),
             n_voices=len(why.voices),
             candidates=[
@@ -120,6 +128,8 @@ class Result:
                 for value, each in zip(values, why.candidates, strict=True)
             ],
             voices=[shape(voice) for voice in why.voices[:MOST_VOICES]],
+            before=list(why.before),
+            others=_added(why.voices[MOST_VOICES:], len(why.before)),
         )
 
     def source(self, n: int, page: int, size: int) -> SourceShape:

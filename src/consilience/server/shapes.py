@@ -27,7 +27,14 @@ class About:
     """Objects decided otherwise than by the majority of claims."""
     n_known: int
     """Objects whose truth was given to the model."""
-    n_reviewed: int
+    n_reviewed: int | None
+    """Objects that a reviewer answered; null while the answers cannot be read."""
+    n_elsewhere: int | None
+    """Answers in the same file that were given about other claims: they are kept, and not used here."""
+    trouble: str
+    """Why answers cannot be read or stored; empty where they can."""
+    claims: str
+    """The fingerprint of the claims."""
     domain: str
     seed: int
     converged: bool
@@ -48,7 +55,9 @@ class ObjectRow:
     margin: float
     n_claims: int
     differs: bool
-    """Whether more sources claim another value."""
+    """Whether more sources claim another value; false where the truth was given."""
+    known: bool
+    """Whether the truth was given to the model."""
     answer: str | None = None
     """The truth that a reviewer chose."""
 
@@ -128,7 +137,11 @@ class MemberShape:
 
 @dataclass(frozen=True)
 class VoiceShape:
-    """Sources that speak together. `nats` are by candidate; `otherwise` is the candidate decided for without them."""
+    """Sources that speak together.
+
+    nats      : by candidate, what they add to its log probability; only differences matter
+    otherwise : the candidate decided for without them; null for the only voice, and where it was not worked out
+    """
 
     group: int | None
     n_members: int
@@ -149,10 +162,18 @@ class ObjectShape:
     """What would be decided without a group, in a sentence."""
     known: bool
     answer: str | None
+    """The truth that a reviewer chose."""
+    entry: int | None
+    """The entry of that answer, or of a skip."""
     n_claims: int
     n_voices: int
     candidates: list[CandidateShape]
     voices: list[VoiceShape]
+    before: list[float]
+    """Nats of each candidate before any claim: how common its label is. They and the nats of all voices, `others`
+    included, add up to the log probabilities of the candidates, but for a constant."""
+    others: list[float]
+    """Nats of the voices that are not listed, added up."""
 
 
 @dataclass(frozen=True)
@@ -219,11 +240,12 @@ class GroupShape:
 
 @dataclass(frozen=True)
 class Answer:
-    """A stored answer of a reviewer; `value` is None where the object was skipped."""
+    """A stored answer of a reviewer; `value` is null where the object was skipped. `entry` is what an undo names."""
 
     object: str
     value: str | None
     answered: str
+    entry: int
 
 
 @dataclass(frozen=True)
@@ -264,3 +286,5 @@ class RefitState:
     bound: float | None = None
     seconds: float = 0.0
     n_answers: int = 0
+    warning: str = ""
+    """Why the new result has no report, where the old one had one."""

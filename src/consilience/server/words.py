@@ -4,28 +4,66 @@ from __future__ import annotations
 
 from typing import Any
 
+from consilience.claims.checks import quantity
 from consilience.results.explain import Explanation
 from consilience.results.wording import plain
+from consilience.server.shapes import About
 
 NAMED = 5
 """Groups that a sentence names."""
 
 
+def overview(about: About) -> str:
+    """The result in a sentence or two."""
+    table = (
+        f"{quantity(about.n_sources, 'source makes', 'sources make')} {quantity(about.n_claims, 'claim')} about "
+        f"{quantity(about.n_objects, 'object')}."
+    )
+    found = about.n_objects - about.n_known
+    if not found:
+        return (
+            f"{table} {quantity(about.n_known, 'truth was', 'truths were')} given, and none was left to find."
+        )
+    if not about.n_differs:
+        which = "it" if found == 1 else f"all {found:,}"
+        decided = f"{which} as the majority of claims does"
+    else:
+        which = "it" if found == 1 else f"{about.n_differs:,} of {found:,}"
+        decided = f"{which} otherwise than the majority of claims"
+    return f"{table} The model {about.model} decides {decided}."
+
+
 def without(why: Explanation) -> str:
-    """What would be decided without a group: the groups that the decision hinges on, or that there is none."""
-    asked = [voice for voice in why.voices if voice.otherwise is not None]
+    """What would be decided without a group: the groups that the decision hinges on, or that there is none; and of
+    which that was tried."""
+    groups = [voice for voice in why.voices if voice.group is not None]
+    asked = [voice for voice in groups if voice.otherwise is not None]
     if not asked:
         return ""
     turning = [voice for voice in asked if voice.otherwise != why.decision]
+    tried = (
+        ""
+        if len(asked) == len(groups)
+        else f" (tried for the {len(asked):,} strongest of {len(groups):,} groups)"
+    )
     if not turning:
         each = "any one of the groups" if len(asked) > 1 else f"group {asked[0].group}"
-        return f"Without {each} the answer would be the same, {plain(why.decision)}."
+        if tried:
+            each = f"any one of the {len(asked):,} strongest groups"
+            tried = (
+                f"; the {quantity(len(groups) - len(asked), 'weaker one was', 'weaker ones were')} not tried"
+            )
+        return f"Without {each} the answer would be the same, {plain(why.decision)}{tried}."
     by_value: dict[Any, list[str]] = {}
     for voice in turning[:NAMED]:
         by_value.setdefault(voice.otherwise, []).append(f"group {voice.group}")
     parts = [f"without {_either(groups)} it would be {plain(value)}" for value, groups in by_value.items()]
-    more = f", and {len(turning) - NAMED} more groups would change it" if len(turning) > NAMED else ""
-    text = ", ".join(parts) + more
+    more = (
+        f", and {quantity(len(turning) - NAMED, 'more group')} would change it"
+        if len(turning) > NAMED
+        else ""
+    )
+    text = ", ".join(parts) + more + tried
     return text[0].upper() + text[1:] + "."
 
 

@@ -14,10 +14,13 @@ from consilience.models.mss.found import Found
 from consilience.models.mss.reliability import Right, count_right, of_groups, right_claims
 from consilience.results.cautions import Connected
 from consilience.results.decide import decide
-from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
-
-MANY_CLAIMS = 1_000_000
-"""Claims that are enough to tell how far groups err together: of larger tables, evenly spread objects are looked at."""
+from consilience.results.temper import (
+    shared_errors,
+    some_objects,
+    temperature,
+    tempered,
+    voices_by_object,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +63,7 @@ def answer(found: Found, seed: int) -> Answer:
         reliability = of_groups(found.groups, found.prior)
     else:
         group = group_of(found.groups)
-        stride = -(-found.table.n_claims // MANY_CLAIMS)
-        _, seen = run(_look, shards, stride, None, best)
+        _, seen = run(_look, shards, found.table.n_claims, None, best)
         some, of_some = joined([piece for piece, _ in seen]), np.concatenate([truth for _, truth in seen])
         shared = learned["shared_errors"] = shared_errors(some, group, of_some)
         truth, right = run(_temper, shards, group, shared, best)
@@ -90,11 +92,10 @@ def _as_found(shard: Shard, given: None, prior: None, locals_: Locals) -> tuple[
     return np.asarray(locals_.truth), 0
 
 
-def _look(shard: Shard, stride: int, prior: None, locals_: Locals) -> tuple[None, tuple[tuple[Shard, Float]]]:
-    """Every so many objects, and their truths."""
-    chosen = (shard.first_object + np.arange(shard.n_objects)) % stride == 0
-    truth = np.asarray(locals_.truth)[np.repeat(chosen, np.diff(shard.first_candidate))]
-    return None, ((shard.of_objects(chosen), truth),)
+def _look(
+    shard: Shard, n_claims: int, prior: None, locals_: Locals
+) -> tuple[None, tuple[tuple[Shard, Float]]]:
+    return None, (some_objects(shard, np.asarray(locals_.truth), n_claims),)
 
 
 def _temper(shard: Shard, group: Int, shared: float, locals_: Locals) -> tuple[Float, Right]:
