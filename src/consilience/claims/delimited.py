@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from consilience.claims.checks import SHOWN, empty_table, quantity, show
+from consilience.claims.checks import empty_table
 from consilience.claims.files import open_stream, read_bytes, unreadable
 from consilience.claims.tables import Cells, Table
+from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, Problem
 
 HEAD_BYTES = 1 << 20

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from consilience.claims.checks import SHOWN, Rows, quantity, show
+from consilience.claims.checks import Rows
 from consilience.claims.encoding import (
     LARGEST_INDEX,
     Int,
@@ -23,6 +23,7 @@ from consilience.claims.encoding import (
 )
 from consilience.claims.id_types import comparable, name_of
 from consilience.claims.vocabulary import Column, positions
+from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import Problem, SettingsError
 
 MOST_COMMON_LABELS = 32

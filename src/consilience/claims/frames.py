@@ -11,8 +11,9 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from consilience.claims.checks import SHOWN, quantity, show, unconvertible, unusable_type
+from consilience.claims.checks import unconvertible, unusable_type
 from consilience.claims.tables import Cells, Table
+from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, EngineUnavailableError, Problem
 
 KINDS = ("pandas", "polars", "pyarrow")

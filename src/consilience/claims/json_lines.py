@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from consilience.claims.checks import SHOWN, empty_table, quantity, show, undecodable
+from consilience.claims.checks import empty_table, undecodable
 from consilience.claims.files import read_bytes
 from consilience.claims.tables import Cells, Table
 from consilience.claims.vocabulary import decode_text
+from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, Problem
 
 KIND_OF_LINE = r"""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from consilience.claims.checks import quantity
 from consilience.claims.id_types import is_text
+from consilience.claims.words import quantity
 
 
 def lookalikes(vocabularies: dict[str, Any]) -> tuple[str, ...]:

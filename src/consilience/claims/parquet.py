@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 
-from consilience.claims.checks import SHOWN, quantity
 from consilience.claims.files import unreadable
 from consilience.claims.id_types import is_text, joint_type, name_of
 from consilience.claims.tables import Cells, Table
+from consilience.claims.words import SHOWN, quantity
 from consilience.errors import ClaimsError, Problem
 
 ROWS_AT_A_TIME = 1 << 20

@@ -21,6 +21,7 @@ from consilience.claims.lookalikes import lookalikes
 from consilience.claims.tables import Cells, Table
 from consilience.claims.truths import Truths, align_truths, extend_domains
 from consilience.claims.vocabulary import Column, encode
+from consilience.claims.words import quantity
 from consilience.errors import ClaimsError, Problem, SettingsError
 
 __all__ = ["Truths", "align_truths", "extend_domains", "read_claims", "read_truths"]
@@ -170,7 +171,7 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> Read:
     if on_missing == "error":
         problems += gaps
     elif gaps:
-        notes = (f"{checks.quantity(gaps[0].count, 'row')} with an empty cell dropped.",)
+        notes = (f"{quantity(gaps[0].count, 'row')} with an empty cell dropped.",)
     if len(columns) < len(asked):
         raise ClaimsError(opened.label, problems)
     whole = np.logical_and.reduce([column.codes >= 0 for column in columns.values()])

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from consilience.claims.checks import SHOWN, quantity, show
 from consilience.claims.encoding import Claims, Int, common_domains, domains, find_candidates
 from consilience.claims.id_types import TEXT, comparable, is_text, name_of, written_as
 from consilience.claims.vocabulary import Codes, positions
+from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, Problem
 
 

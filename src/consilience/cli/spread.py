@@ -61,7 +61,7 @@ def fit_spread(
     engine: str,
 ) -> dict[str, Any]:
     """Fit with a line a sweep, save, show: what `--json` prints."""
-    from consilience.claims.checks import quantity
+    from consilience.claims.words import quantity
     from consilience.models.mss.model import MSS
     from consilience.results.score import no_overlap
 

@@ -19,7 +19,7 @@ NAME = 32
 
 def show_claims(screen: Screen, claims: Claims) -> None:
     """What was read, and what was merged or dropped on the way."""
-    from consilience.claims.checks import quantity
+    from consilience.claims.words import quantity
 
     each = {"claimed": "those claimed for it", "common": "the same for all", "given": "as given"}[
         claims.domain
@@ -101,7 +101,7 @@ def _show_least_certain(screen: Screen, summary: Summary) -> None:
 
 
 def _show_groups(screen: Screen, summary: Summary, groups: Groups) -> None:
-    from consilience.claims.checks import quantity
+    from consilience.claims.words import quantity
     from consilience.report.formats import interval, share
 
     shared, apart = groups.n_shared, groups.n_apart

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from consilience.claims.checks import quantity
+from consilience.claims.words import quantity
 from consilience.evaluate.metrics import bootstrap
 from consilience.report import page
 from consilience.report.charts import intervals, scatter

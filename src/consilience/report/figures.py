@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import pi, sqrt
 from typing import Any
 
-from consilience.claims.checks import quantity
+from consilience.claims.words import quantity
 from consilience.report.charts import altair, svg, titled
 from consilience.report.formats import interval, share, shown
 from consilience.report.summary import Bin, Calibration, Course, Group, Groups, HeatMap, Rival, Sources

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from consilience.claims.checks import quantity
+from consilience.claims.words import quantity
 from consilience.report.formats import share
 from consilience.report.summary import Certainty, Course, Gold, Groups, Majority, Sources, Summary, Worth
 from consilience.results.fit import Fit

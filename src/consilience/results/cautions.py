@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from consilience.claims.encoding import Claims, Int, Shard
+from consilience.claims.words import quantity, show
 from consilience.kernels.state import Globals
 from consilience.results.groups import Numbering
 
@@ -94,8 +95,6 @@ def disconnected(connected: Connected, sources: Sequence[Any]) -> Iterator[Cauti
     n_parts = int(part.max(initial=0)) + 1
     if n_parts < 2:
         return
-    from consilience.claims.checks import quantity, show
-
     sizes = np.bincount(part, minlength=n_parts)
     largest = np.argsort(-sizes, kind="stable")[:PARTS]
     named = []

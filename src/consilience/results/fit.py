@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from consilience.claims.checks import quantity
 from consilience.claims.encoding import Claims, Float, Int
+from consilience.claims.words import quantity
 from consilience.kernels.state import Beliefs, Globals, Prior
 from consilience.results import dependence
 from consilience.results.cautions import Caution

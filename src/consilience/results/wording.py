@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from consilience.claims.checks import quantity
+from consilience.claims.words import quantity
 from consilience.results.decide import TIED
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from weakref import WeakKeyDictionary
 import ray
 from ray._private import ray_constants
 
-from consilience.claims.checks import SHOWN, quantity
 from consilience.claims.domains import check_domain
 from consilience.claims.files import parquet_files
 from consilience.claims.lookalikes import lookalikes
 from consilience.claims.pieces import Reader, put_together, split, survey
+from consilience.claims.words import SHOWN, quantity
 from consilience.errors import ClaimsError, InputError, Problem, SettingsError
 from consilience.runners.base import L, R, S
 from consilience.runners.inline import Inline

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from consilience.claims.checks import quantity
 from consilience.claims.id_types import is_text
+from consilience.claims.words import quantity
 from consilience.errors import ConsilienceError, InputError
 from consilience.models import registry
 from consilience.report.write import summary_of, write_report

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log
 
-from consilience.claims.checks import quantity
+from consilience.claims.words import quantity
 from consilience.server.shapes import ObjectShape, VoiceShape
 
 STEPS = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from consilience.claims.checks import quantity
+from consilience.claims.words import quantity
 from consilience.results.explain import Explanation
 from consilience.results.wording import plain
 from consilience.server.shapes import About
