@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -17,6 +18,11 @@ from consilience.errors import ClaimsError, EngineUnavailableError, Problem
 
 KINDS = ("pandas", "polars", "pyarrow")
 UNCONVERTIBLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+COERCED: tuple[tuple[Callable[[Any], bool], type, str], ...] = (
+    (pa.types.is_binary, str, "some are bytes and some text"),
+    (pa.types.is_date, datetime, "some are dates and some times"),
+)
+"""What Arrow makes of Python values without a word: text becomes bytes, and a time the day that it is on."""
 
 
 def is_query(text: str) -> bool:
@@ -70,7 +76,9 @@ def open_frame(table: Any) -> Table | None:
                 problems.append(unusable_type(name, "Python objects"))
                 continue
             try:
-                columns[name] = part.select(nw.col(names[name])).to_arrow().column(0)
+                column = part.select(nw.col(names[name])).to_arrow().column(0)
+                cells = part.get_column(names[name]) if kind_of_cells == nw.Object else ()
+                columns[name] = _uncoerced(column, cells)
             except UNCONVERTIBLE as why:
                 problems.append(unconvertible(name, why))
         return Cells(columns, tuple(problems))
@@ -103,7 +111,7 @@ def open_rows(rows: Iterable[Any], roles: Sequence[str]) -> Table:
             at = None if by_name else roles.index(name)
             cells = [row.get(name) if at is None else row[at] for row in rows]
             try:
-                columns[name] = pa.chunked_array([pa.array(cells, from_pandas=True)])
+                columns[name] = _uncoerced(pa.chunked_array([pa.array(cells, from_pandas=True)]), cells)
             except UNCONVERTIBLE as why:
                 problems.append(unconvertible(name, why))
         return Cells(columns, tuple(problems))
@@ -129,6 +137,14 @@ def _open_arrow(label: str, table: Any, *, in_memory: bool = False) -> Table:
         return Cells({name: table.column(name) for name in wanted})
 
     return Table(label, table.column_names, load, in_memory=in_memory)
+
+
+def _uncoerced(column: Any, cells: Iterable[Any]) -> Any:
+    """The column that Arrow made of these cells, unless some of them became something else."""
+    for is_so, other, mixed in COERCED:
+        if is_so(column.type) and any(isinstance(cell, other) and cell == cell for cell in cells):
+            raise TypeError(mixed)
+    return column
 
 
 def _label(table: Any) -> str:
