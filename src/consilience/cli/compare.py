@@ -23,6 +23,7 @@ from consilience.cli.tables import (
     Value,
     read_tables,
 )
+from consilience.memory import require_for_a_fit
 
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
@@ -56,6 +57,7 @@ def compare(
       consilience compare claims.csv --truth gold.csv
       consilience compare claims.csv --truth gold.csv --models vote,truthfinder,accu,mss --json
     """
+    require_for_a_fit()
     from consilience.evaluate.compare import named, run
     from consilience.kernels.choose import choose as choose_kernel
 
