@@ -135,5 +135,7 @@ def _memory(n_bytes: int) -> str:
 def _record(outcome: Outcome, claims: Claims, seed: int) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from consilience.results.cautions import records_of
+
     sizes = {"n_sources": claims.n_sources, "n_objects": claims.n_objects, "n_claims": claims.n_claims}
-    return {**asdict(outcome), **sizes, "seed": seed, "warnings": list(outcome.warnings)}
+    return {**asdict(outcome), **sizes, "seed": seed, **records_of(outcome.warnings)}

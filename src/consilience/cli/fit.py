@@ -197,6 +197,8 @@ def where_to_look(out: str) -> str:
 
 def record(fit: Fit, score: Score | None) -> dict[str, Any]:
     """What `--json` prints."""
+    from consilience.results.cautions import records_of
+
     found = {
         "model": fit.model,
         "n_sources": fit.claims.n_sources,
@@ -208,7 +210,7 @@ def record(fit: Fit, score: Score | None) -> dict[str, Any]:
         "seconds": fit.seconds,
         "converged": fit.converged,
         "seed": fit.seed,
-        "warnings": list(fit.warnings),
+        **records_of(fit.warnings),
     }
     if score is not None:
         found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}
