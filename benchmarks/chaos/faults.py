@@ -94,12 +94,14 @@ class Outcome:
     """What it should not have done."""
 
 
-def faults() -> Iterator[dict[str, Any]]:
+def faults(until: float) -> Iterator[dict[str, Any]]:
     """A record for each fault: what was said, and what was wrong, or why it could not be tried."""
     for name in FAULTS:
         begun = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             try:
+                if time.monotonic() > until:
+                    raise CannotBeTried("the time was up")
                 outcome = meet(name, Path(folder))
                 found = {**asdict(outcome), "skipped": None}
             except CannotBeTried as why:

@@ -198,7 +198,7 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
         (blocks, 1, 1), (THREADS, 1, 1),
         [
             *on_device, _tensor(group.astype(np.int32)), _tensor(voice),
-            *_tables(counts_of(shard, beliefs)), _tensor(beliefs.share.T),
+            *_tables(counts_of(shard, beliefs, int(given.size.max()))), _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count])),
             shard.n_objects, n, truth, sums, terms,
         ],
@@ -241,7 +241,7 @@ def _relocate_cuda(
     _kernel("relocate", shard, on_device, n_labels)(
         (1, 1, 1), (OF_RELOCATION, 1, 1),
         [
-            *on_device, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs)),
+            *on_device, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs, len(given.group))),
             _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count, np.log(beliefs.concentration)])),
             _tensor(order.astype(np.int32)), len(order), _tensor(first_of_source.astype(index)),
