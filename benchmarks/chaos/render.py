@@ -78,12 +78,16 @@ def kills(records: Sequence[Mapping[str, Any]]) -> list[str]:
     if not records:
         return NOT_YET
     total = {name: sum(of[name] for of in records) for name in ("tried", "survived", "finished", "same_bits")}
+    every = every_run("kills")
+    ever = {name: sum(of[name] for of in every) for name in ("tried", "survived")}
     return [
         *paragraph(
             f"`fit --out` was killed (`SIGKILL`) {total['tried']:,} times and survived {total['survived']:,}: the",
             "folder held the old result, the new one or none, never a part of one. Each next run took `--resume`,",
             f"until one got through: {total['same_bits']:,} of {total['finished']:,} such runs left bit by bit the",
-            "files of an uninterrupted one, and nothing beside them.",
+            "files of an uninterrupted one, and nothing beside them. How many kills there is time for depends on the",
+            f"machine: in all {len({of['run'] for of in every})} runs on record there were {ever['tried']:,}, of which",
+            f"{ever['survived']:,} were survived.",
         ),
         "",
         *table(
@@ -247,11 +251,16 @@ def shown(value: Any) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
-def last_run(part: str) -> list[dict[str, Any]]:
-    """The records of a part's last run."""
+def every_run(part: str) -> list[dict[str, Any]]:
+    """The records of all runs of a part."""
     path = HERE / "records" / f"{part}.jsonl"
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    records = [json.loads(line) for line in lines]
+    return [json.loads(line) for line in lines]
+
+
+def last_run(part: str) -> list[dict[str, Any]]:
+    """The records of a part's last run."""
+    records = every_run(part)
     return [of for of in records if of["run"] == records[-1]["run"]]
 
 

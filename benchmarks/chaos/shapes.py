@@ -27,7 +27,7 @@ SHAPES = {
     "1M objects with one claim": 1_000_000,
     "100,000 values of one object": 100_000,
 }
-LIMIT = 600
+LIMIT = 900
 """Seconds that a fit may take."""
 
 
