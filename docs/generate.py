@@ -19,6 +19,7 @@ from consilience.evaluate.bench import read_records
 from consilience.models.base import Model
 from consilience.models.registry import MODELS
 from consilience.report import benchmark, reproduction
+from consilience.results.cautions import KINDS
 from consilience.results.dependence import EffectiveSources
 from consilience.results.explain import Candidate, Explanation, Member, Voice
 from consilience.results.fit import Fit
@@ -155,9 +156,21 @@ def results_page() -> str:
             continue
         is_method = inspect.isfunction(member)
         parts += [f"#### {name}{_signature(member) if is_method else ''}\n", _prose(member)]
+    parts += ["## Warnings\n", warnings_text()]
     for kind in (EffectiveSources, Explanation, Candidate, Voice, Member, Score):
         parts += [f"## {kind.__name__}\n", _prose(kind)]
     return "\n".join(parts)
+
+
+def warnings_text() -> str:
+    """What programs are told of warnings, and every kind of them."""
+    rows = "\n".join(f"| `{kind}` | {meaning} |" for kind, meaning in KINDS.items())
+    return (
+        "A warning is a text. In Python it has a `kind` and `data`, the figures behind it. `fit --json` and `compare "
+        "--json` print the texts as `warnings`, and as `cautions` in the same order an object for each: `kind`, "
+        "`message` (the text) and `data`. Texts may be reworded from version to version; kinds are for programs.\n\n"
+        f"| kind | what it means |\n|---|---|\n{rows}\n"
+    )
 
 
 def docstrings(kind: type[Any]) -> dict[str, str]:

@@ -9,9 +9,12 @@ Planted cases are made of several seeds; real data are looked for in $CONSILIENC
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ PLANTED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader", "inde
 SETS = (
     "bluebirds", "book", "cf_weather", "cf_weather_amt", "d_possent", "dog", "ducks", "labelme", "rte", "s_face",
     "sp", "sp_amt", "temp", "zencrowd_in", "zencrowd_us", "trec", "birthplaces", "flight", "llm_mmlu_pro_a",
+    "s_rel", "s_adult", "fact_eval",
 )  # fmt: skip
 SEEDS = range(4)
 QUANTILES = {80: (0.1, 0.9), 90: (0.05, 0.95)}
@@ -80,33 +84,42 @@ def two_kinds(seed: int = 0) -> tuple[cs.Claims, dict[str, str]]:
     return cs.read_claims(rows), {f"o{m}": f"v{truth[m]}" for m in range(600)}
 
 
-def calibration() -> Iterator[dict[str, Any]]:
-    """A record for each planted case and seed, each real data set, and the control."""
-    for case in PLANTED:
-        for seed in SEEDS:
-            made = synthetic.planted(case, seed=seed)
-            fit = cs.MSS().fit(made.claims, seed=seed)
-            yield {"part": "calibration", "suite": "planted", "data": case, "seed": seed,
-                   **truths(fit, made.truth), **coverage(fit, made)}  # fmt: skip
+def calibration(until: float = math.inf) -> Iterator[dict[str, Any]]:
+    """A record for each planted case and seed, the control, and each real data set; after this moment they are skipped,
+    and say so."""
+    for measure, about in measurements():
+        begun = time.monotonic()
+        found = measure() if begun <= until else {"skipped": "the time was up"}
+        yield {"part": "calibration", **about, **found, "seconds": time.monotonic() - begun}
+
+
+def measurements() -> Iterator[tuple[Callable[[], dict[str, Any]], dict[str, Any]]]:
+    """Everything that is measured, the first seeds first, and what it is about."""
+    for seed in SEEDS:
+        for case in PLANTED:
+            yield partial(of_planted, case, seed), {"suite": "planted", "data": case, "seed": seed}
+        if seed == 0:
+            yield of_control, {"suite": "control", "data": "two kinds"}
+            for name in SETS:
+                yield partial(of_real, name), {"suite": "real", "data": name}
+
+
+def of_planted(case: str, seed: int) -> dict[str, Any]:
+    made = synthetic.planted(case, seed=seed)
+    fit = cs.MSS().fit(made.claims, seed=seed)
+    return {**truths(fit, made.truth), **coverage(fit, made)}
+
+
+def of_control() -> dict[str, Any]:
     claims, gold = two_kinds()
-    yield {
-        "part": "calibration",
-        "suite": "control",
-        "data": "two kinds",
-        **truths(cs.MSS().fit(claims), gold),
-    }
-    for name in SETS:
-        folder = DATA / name
-        if not folder.exists():
-            yield {
-                "part": "calibration",
-                "suite": "real",
-                "data": name,
-                "skipped": "not in $CONSILIENCE_DATA",
-            }
-            continue
-        fit = cs.MSS().fit(cs.read_claims(folder / "claims.csv.gz"))
-        yield {"part": "calibration", "suite": "real", "data": name, **truths(fit, folder / "truth.csv")}
+    return truths(cs.MSS().fit(claims), gold)
+
+
+def of_real(name: str) -> dict[str, Any]:
+    folder = DATA / name
+    if not folder.exists():
+        return {"skipped": "not in $CONSILIENCE_DATA"}
+    return truths(cs.MSS().fit(cs.read_claims(folder / "claims.csv.gz")), folder / "truth.csv")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import os
 import shutil
 import sys
@@ -19,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from datetime import UTC, date, datetime
+from datetime import time as clock
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,8 +37,8 @@ from consilience.errors import ConsilienceError
 from consilience.models.registry import MODELS, model
 from consilience.results.manifest import FILES, MANIFEST, digest, sealed
 
-EXAMPLES = 300
-"""Inputs of each kind that `make chaos` sends."""
+EXAMPLES = 1_000
+"""Inputs of each kind that `make chaos` sends, or fewer where the time is up."""
 HOSTILE = (
     "", " ", "NA", "null", "None", "nan", "-0", "0x1F", "1e999", "=1+1", "=cmd|' /C calc'!A0", "@SUM(A1)", "+1",
     "\x00", "a\x00b", "\x1b[2J", "\x07", "\u202eevil\u202c", "\u200f", "\ufeff", "\u2028", "\uffff", "\U0001f9e0",
@@ -45,6 +48,7 @@ HOSTILE = (
 LONE_SURROGATE = "\ud800"
 TYPED = (
     None, True, False, 0, -1, 2**31 - 1, 2**31, -(2**31) - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63),
+    date(2026, 1, 2), datetime(2026, 1, 2, 3), datetime(2026, 1, 2, 3, tzinfo=UTC), clock(3),
     0.0, -0.0, 0.5, float("nan"), float("inf"), 1e300, b"\xff\xfe", LONE_SURROGATE, [1], {"a": 1}, "text", (1, 2),
 )  # fmt: skip
 NUMBERS = (1e-300, 1e-100, 1e-9, 0.1, 1.0, 5.0, 1e9, 1e100, 1e300, 0.0, -1.0, float("nan"), float("inf"))
@@ -348,8 +352,23 @@ def attacks(folder: Path) -> dict[str, tuple[Callable[..., None], dict[str, Any]
     }
 
 
-def attack(check: Callable[..., None], given_by: dict[str, Any], examples: int) -> int:
-    """Send so many inputs, always the same; returns how many. Raises what the smallest failure raised."""
+class TimeIsUp(BaseException):
+    """No exception of those that Hypothesis takes for a failure: it ends the attack at once."""
+
+
+class Failed(Exception):
+    """An input got through: which, and after how many."""
+
+    def __init__(self, sent: int, why: Exception) -> None:
+        self.sent = sent
+        notes = " ".join(getattr(why, "__notes__", ()))
+        super().__init__(" ".join(f"{type(why).__name__}: {why} {notes}".split()))
+
+
+def attack(
+    check: Callable[..., None], given_by: dict[str, Any], examples: int, until: float = math.inf
+) -> int:
+    """Send so many inputs, always the same, or as many as there is time for; returns how many, or raises Failed."""
     sent = 0
 
     @seed(0)
@@ -360,26 +379,35 @@ def attack(check: Callable[..., None], given_by: dict[str, Any], examples: int) 
     @given(**given_by)
     def send(**inputs: Any) -> None:
         nonlocal sent
+        if time.monotonic() >= until:
+            raise TimeIsUp
         sent += 1
         check(**inputs)
 
-    send()
+    try:
+        send()
+    except TimeIsUp:
+        pass
+    except Exception as why:
+        raise Failed(sent, why) from why
     return sent
 
 
-def fuzz(examples: int = EXAMPLES) -> Iterator[dict[str, Any]]:
-    """Every attack: how many inputs were sent, and what went wrong, if anything did."""
+def fuzz(until: float, examples: int = EXAMPLES) -> Iterator[dict[str, Any]]:
+    """Every attack, each with its share of the time: how many inputs were sent, and what went wrong, if anything."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, (check, given_by) in attacks(Path(folder)).items():
-            started, failure, sent = time.perf_counter(), None, 0
+        every = attacks(Path(folder))
+        for i, (name, (check, given_by)) in enumerate(every.items()):
+            started, failure = time.monotonic(), None
+            share = started + (until - started) / (len(every) - i)
             try:
                 # For JSON lines a database is opened each time, which takes long.
-                sent = attack(check, given_by, examples // 4 if "jsonl" in name else examples)
-            except Exception as error:
-                failure = f"{type(error).__name__}: {error}"[:500]
+                sent = attack(check, given_by, examples // 4 if "jsonl" in name else examples, share)
+            except Failed as error:
+                sent, failure = error.sent, str(error)[:500]
             yield {
                 "part": "fuzz", "input": name, "sent": sent, "failure": failure,
-                "seconds": time.perf_counter() - started,
+                "seconds": time.monotonic() - started,
             }  # fmt: skip
 
 
@@ -420,11 +448,14 @@ def extreme_settings() -> Iterator[dict[str, Any]]:
             yield {**few, "reliability": (number, number)}
 
 
-def numeric() -> Iterator[dict[str, Any]]:
-    """Every table under every extreme setting: an answer in numbers with a bound that never falls, or a refusal."""
+def numeric(until: float) -> Iterator[dict[str, Any]]:
+    """Every table under every extreme setting, until the time is up: an answer in numbers with a bound that never
+    falls, or a refusal."""
     for name, (rows, known) in small_tables().items():
         started, sent, refused, failures = time.perf_counter(), 0, 0, []
         for chosen in extreme_settings():
+            if time.monotonic() > until:
+                break
             sent += 1
             try:
                 check_fit(cs.MSS(**chosen).fit(rows, known=known))
@@ -440,7 +471,8 @@ def numeric() -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    for record in chain(numeric(), fuzz(int(sys.argv[1]) if len(sys.argv) > 1 else EXAMPLES)):
+    examples = int(sys.argv[1]) if len(sys.argv) > 1 else EXAMPLES
+    for record in chain(numeric(math.inf), fuzz(math.inf, examples)):
         print(json.dumps(record), flush=True)
 
 

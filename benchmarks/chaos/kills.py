@@ -30,8 +30,8 @@ EVERY = "0.05"
 """Seconds between checkpoints here, so that many are written and many are hit."""
 WHEN = ("any moment", "while a checkpoint is written", "while the result is written")
 SEEDS = (0, 1)
-LONGEST = 360.0
-"""Seconds for one kind of moment: on a slow machine there are fewer kills, and the record says how many."""
+N_STARTS = 2
+"""Starts of each fit: few, so that there is time for many kills."""
 PATIENCE = 120.0
 """Seconds after which a run that should end has failed."""
 
@@ -51,38 +51,41 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
-def kills(n: int = 100) -> Iterator[dict[str, Any]]:
-    """A record for each kind of moment: n kills in all, two kinds side by side."""
+def kills(until: float, n: int = 100) -> Iterator[dict[str, Any]]:
+    """A record for each kind of moment: n kills in all, or fewer where the time is up; all kinds side by side."""
 
     def of_kind(i: int) -> dict[str, Any]:
         begun = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            tally = kill_often(Path(folder), n // len(WHEN) + (i < n % len(WHEN)), WHEN[i], random.Random(i))
+            tally = kill_often(
+                Path(folder), n // len(WHEN) + (i < n % len(WHEN)), WHEN[i], random.Random(i), until
+            )
         return {"when": WHEN[i], **asdict(tally), "seconds": time.perf_counter() - begun}
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(len(WHEN)) as pool:
         yield from pool.map(of_kind, range(len(WHEN)))
 
 
 def whole_runs(place: Path) -> dict[int, dict[str, str]]:
     """What uninterrupted fits leave, by seed: the digest of every file."""
-    pyarrow.csv.write_csv(bloc(n_sources=200, n_objects=600).claims, place / "claims.csv")
+    pyarrow.csv.write_csv(bloc(n_sources=80, n_objects=300).claims, place / "claims.csv")
     return {
-        seed: files_of(cs.MSS().fit(place / "claims.csv", seed=seed).save(place / "whole")) for seed in SEEDS
+        seed: files_of(cs.MSS(n_starts=N_STARTS).fit(place / "claims.csv", seed=seed).save(place / "whole"))
+        for seed in SEEDS
     }
 
 
-def kill_often(place: Path, n: int, when: str, chance: random.Random) -> Tally:
-    """Kill n times, in chains of runs that each resume from the one before until one gets through."""
+def kill_often(place: Path, n: int, when: str, chance: random.Random, until: float = math.inf) -> Tally:
+    """Kill n times, or as often as there is time for, in chains of runs that each resume from the one before until one
+    gets through."""
     expected, tally, seed = whole_runs(place), Tally(), SEEDS[0]
     environment = {**os.environ, "CONSILIENCE_CHECKPOINT_EVERY": EVERY}
     out, kept, seconds = place / "out", place / "out.checkpoint", math.inf
-    end = time.monotonic() + LONGEST
     while True:
         goes_on, begun = kept.exists(), time.perf_counter()
         process = subprocess.Popen(command(place, seed), env=environment, stderr=subprocess.PIPE, text=True)
         # The first tells how long a run takes, and the last must get through.
-        is_enough = tally.tried >= n or time.monotonic() >= end
+        is_enough = tally.tried >= n or time.monotonic() >= until
         may_be_killed = not is_enough and seconds < math.inf
         is_killed = may_be_killed and kill_when(process, place, when, seconds, chance)
         _, said = process.communicate(timeout=PATIENCE)
@@ -155,4 +158,4 @@ def files_of(folder: Path) -> dict[str, str]:
 def command(place: Path, seed: int) -> list[str]:
     """The command line of a fit that goes on with the one before."""
     given = [str(place / "claims.csv"), "--out", str(place / "out"), "--seed", str(seed), "--quiet"]
-    return [*PROGRAM, "fit", *given, "--resume"]
+    return [*PROGRAM, "fit", *given, "--set", f"n_starts={N_STARTS}", "--resume"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,19 @@ PAGE = HERE.parents[1] / "docs" / "reliability.md"
 ALWAYS = ("part", "run", "provenance")
 """What every record has, and no table shows."""
 NOT_YET = ["Not yet measured.", ""]
+LEAST, MOST = 0.75, 0.88
+"""What 80 % intervals may hold on the planted suite."""
+PLANTED = ("data", "tables", "accuracy", "error_before", "error_after", "coverage_80", "coverage_90")
+REAL = (
+    "data",
+    "accuracy",
+    "shared_errors",
+    "error_before",
+    "error_after",
+    "log_loss_before",
+    "log_loss_after",
+)
+"""Columns of the tables on calibration."""
 
 
 def main() -> None:
@@ -21,7 +35,7 @@ def main() -> None:
 
 def page() -> list[str]:
     """The page, line by line, of the last run of each part."""
-    found = {part: last_run(part) for part in ("kills", "faults", "fuzz", "numeric", "calibration")}
+    found = {part: last_run(part) for part in ("kills", "faults", "fuzz", "numeric", "shapes", "calibration")}
     lines = [
         "# It does not break, and it never loses anything",
         "",
@@ -39,10 +53,13 @@ def page() -> list[str]:
         *fuzz(found["fuzz"]),
         "## Extreme numbers",
         "",
-        *(table(found["numeric"]) if found["numeric"] else NOT_YET),
+        *numeric(found["numeric"]),
+        "## Extreme shapes",
+        "",
+        *shapes(found["shapes"]),
         "## How far its certainty can be trusted",
         "",
-        *(table(found["calibration"]) if found["calibration"] else NOT_YET),
+        *calibration(found["calibration"]),
         "## Provenance",
         "",
     ]
@@ -61,12 +78,17 @@ def kills(records: Sequence[Mapping[str, Any]]) -> list[str]:
     if not records:
         return NOT_YET
     total = {name: sum(of[name] for of in records) for name in ("tried", "survived", "finished", "same_bits")}
+    every = every_run("kills")
+    ever = {name: sum(of[name] for of in every) for name in ("tried", "survived")}
     return [
-        f"`fit --out` was killed (`SIGKILL`) {total['tried']:,} times and survived {total['survived']:,}: the folder "
-        "held the old result, the new one or none,",
-        "never a part of one. Each next run took `--resume`, until one got through: "
-        f"{total['same_bits']:,} of {total['finished']:,} such runs left bit by bit the files of an",
-        "uninterrupted one, and nothing beside them.",
+        *paragraph(
+            f"`fit --out` was killed (`SIGKILL`) {total['tried']:,} times and survived {total['survived']:,}: the",
+            "folder held the old result, the new one or none, never a part of one. Each next run took `--resume`,",
+            f"until one got through: {total['same_bits']:,} of {total['finished']:,} such runs left bit by bit the",
+            "files of an uninterrupted one, and nothing beside them. How many kills there is time for depends on the",
+            f"machine: in all {len({of['run'] for of in every})} runs on record there were {ever['tried']:,}, of which",
+            f"{ever['survived']:,} were survived.",
+        ),
         "",
         *table(
             [{key: value for key, value in of.items() if key != "failures"} for of in records],
@@ -82,10 +104,13 @@ def faults(records: Sequence[Mapping[str, Any]]) -> list[str]:
     met = [of for of in records if of["skipped"] is None]
     well, clear = [of for of in met if not of["wrong"]], [of for of in met if of["clear"]]
     return [
-        f"{len(well)} of {len(met)} runs lost nothing: a whole result was there afterwards. {len(clear)} of {len(met)} "
-        "put the fault into words, with exit",
-        "code 1 or 2 and no traceback. The others had too little memory, and a library ended the process (a negative",
-        "exit code is a signal). What was said first (… is the folder):",
+        *paragraph(
+            f"{len(met)} of {len(records)} faults were brought about. {len(well)} of {len(met)} runs lost nothing: a",
+            f"whole result was there afterwards. {len(clear)} of {len(met)} were clear: the message is our own, says",
+            "what was found and what to do in the words that `benchmarks/chaos/faults.py` asks for, shows nothing of",
+            "the program's inside, and the exit code is 2 where the input is at fault, 1 where the machine is, and 0",
+            "where the result is there all the same (a negative one is a signal). What was said, … being the folder:",
+        ),
         "",
         *table(
             [
@@ -108,11 +133,102 @@ def fuzz(records: Sequence[Mapping[str, Any]]) -> list[str]:
         return NOT_YET
     failed = [of for of in records if of["failure"]]
     return [
-        f"{sum(of['sent'] for of in records):,} inputs were sent; {len(failed)} of {len(records)} kinds of them met "
-        "something other than an answer or a clear error.",
+        *paragraph(
+            f"{sum(of['sent'] for of in records):,} inputs of {len(records)} kinds were sent; {len(failed)} kinds of",
+            "them met something other than a right answer or an error of ours in words.",
+        ),
         "",
         *table(records),
     ]
+
+
+def numeric(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many extreme settings were tried on each table, and what failed."""
+    if not records:
+        return NOT_YET
+    total = {name: sum(of[name] for of in records) for name in ("sent", "refused", "failed")}
+    return [
+        *paragraph(
+            f"{total['sent']:,} fits of tables at the edge of what can be told, with settings from 1e-300 to 1e300:",
+            f"{total['refused']:,} were refused in words, {total['failed']:,} gave something that is no number, or a",
+            "bound that fell.",
+        ),
+        "",
+        *table(records),
+    ]
+
+
+def shapes(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Seconds and memory at full size."""
+    if not records:
+        return NOT_YET
+    return [
+        *paragraph(
+            "By `benchmarks/chaos/run.py shapes`: fits with default settings, each in a process of its own; seconds of",
+            "the fit, peak memory of the process.",
+        ),
+        "",
+        *table(records),
+    ]
+
+
+def calibration(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How sure truths and reliabilities are, beside how right they are: planted, real, and the control."""
+    done = [of for of in records if "skipped" not in of]
+    by_suite = {
+        suite: [of for of in done if of["suite"] == suite] for suite in ("planted", "real", "control")
+    }
+    if not by_suite["planted"]:
+        return NOT_YET
+    cases = [
+        mean_of([of for of in by_suite["planted"] if of["data"] == case], case)
+        for case in dict.fromkeys(of["data"] for of in by_suite["planted"])
+    ]
+    suite, real = mean_of(by_suite["planted"], "all"), mean_of(by_suite["real"], "mean")
+    holds = LEAST <= suite["coverage_80"] <= MOST
+    skipped = [of for of in records if "skipped" in of]
+    names = ", ".join(of["data"] for of in skipped)
+    before, after = (
+        f"{real[name]:.3f}" if real else "not measured" for name in ("error_before", "error_after")
+    )
+    return [
+        *paragraph(
+            f"80 % intervals of reliabilities hold what was planted for {suite['coverage_80']:.1%} of the sources of",
+            f"the planted suite ({suite['tables']} tables), {'within' if holds else 'NOT within'} the {LEAST:.0%} to",
+            f"{MOST:.0%} that were asked for; 90 % intervals for {suite['coverage_90']:.1%}. The expected calibration",
+            f"error of truths (ten bins of equally many) is {suite['error_before']:.3f} before tempering and",
+            f"{suite['error_after']:.3f} after it there; on {len(by_suite['real'])} real data sets {before} before",
+            f"and {after} after. No model sees the gold. Why, and what it costs:",
+            "[decision 0015](decisions/0015-calibration.md).",
+        ),
+        "",
+        *([f"{len(skipped)} left out: {names} ({skipped[0]['skipped']}).", ""] if skipped else []),
+        "Planted cases, means over the seeds:",
+        "",
+        *table([{name: of[name] for name in PLANTED} for of in (*cases, suite)]),
+        "Real data sets, and at the end a control that tempering pays for (objects of exactly two kinds, and nobody is "
+        "misled):",
+        "",
+        *table(
+            [
+                {name: of[name] for name in REAL}
+                for of in (*by_suite["real"], real, *by_suite["control"])
+                if of
+            ]
+        ),
+    ]
+
+
+def mean_of(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """The mean of every figure, and how many tables it is of."""
+    figures = [key for key in (*PLANTED, *REAL) if records and isinstance(records[0].get(key), int | float)]
+    means = {key: sum(of[key] for of in records) / len(records) for key in figures}
+    return {"data": name, "tables": len(records), **means} if records else {}
+
+
+def paragraph(*parts: str) -> list[str]:
+    """A paragraph in lines of a page's width."""
+    return textwrap.wrap(" ".join(parts), 120, break_long_words=False, break_on_hyphens=False)
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -135,11 +251,16 @@ def shown(value: Any) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
-def last_run(part: str) -> list[dict[str, Any]]:
-    """The records of a part's last run."""
+def every_run(part: str) -> list[dict[str, Any]]:
+    """The records of all runs of a part."""
     path = HERE / "records" / f"{part}.jsonl"
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    records = [json.loads(line) for line in lines]
+    return [json.loads(line) for line in lines]
+
+
+def last_run(part: str) -> list[dict[str, Any]]:
+    """The records of a part's last run."""
+    records = every_run(part)
     return [of for of in records if of["run"] == records[-1]["run"]]
 
 

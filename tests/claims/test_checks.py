@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ BAD_TABLES: list[tuple[Any, dict[str, Any], str, list[str]]] = [
     ([("a", "b", None)], {}, "missing-cells", ["row 1: no value"]),
     ([("a", "b", float("nan"))], {"on_missing": "drop"}, "empty-table", ["Every row"]),
     ([("a", "b", 1), ("a", "c", "x")], {}, "mixed-types", ["'value'", "text, or all numbers"]),
+    ([("a", "b", b"x"), ("c", "b", "x")], {}, "mixed-types", ["'value'", "it holds bytes and str"]),
+    ([("a", date(2026, 1, 2), "x"), ("a", datetime(2026, 1, 2, 3), "y")], {}, "mixed-types", ["date and datetime"]),
+    ([("a", datetime(2026, 1, 2), "x"), ("a", datetime(2026, 1, 2, tzinfo=UTC), "y")], {}, "mixed-types", ["zone"]),
+    ([("a", "b", time(5)), ("c", "b", 10**17)], {}, "mixed-types", ["int and time"]),
+    ([("a", "b", np.datetime64(1, "ns")), ("c", "b", np.float32(1.5))], {}, "mixed-types", ["datetime64 and float32"]),
+    (pd.DataFrame({"source": ["a", "b"], "object": "c", "value": [b"x", "x"]}), {}, "mixed-types", ["bytes and str"]),
     ([("a", "b", "\ud800")], {}, "undecodable", ["'value'", "surrogates", "UTF-8"]),
     ([("a", "b", 2**80)], {}, "large-numbers", ["'value'", "too large", "Give them as text"]),
     ([("a", "b", 2**53 + 1), ("a", "c", 0.5)], {}, "large-numbers", ["'value'", "Give them as text"]),

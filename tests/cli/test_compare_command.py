@@ -14,7 +14,7 @@ from consilience.models.vote import Vote
 Run = Callable[..., Result]
 KEYS = {
     "model", "n_sources", "n_objects", "n_claims", "n_groups", "bound", "sweeps", "seconds", "converged", "seed",
-    "n_gold", "accuracy", "log_loss", "calibration_error", "peak_memory", "warnings", "error",
+    "n_gold", "accuracy", "log_loss", "calibration_error", "peak_memory", "warnings", "cautions", "error",
 }  # fmt: skip
 
 

@@ -34,6 +34,7 @@ KEYS = [
     "converged",
     "seed",
     "warnings",
+    "cautions",
 ]
 
 
@@ -52,6 +53,17 @@ def test_json_without_gold_or_groups(run: Run, claims: Path) -> None:
     record = json.loads(run("fit", claims, "--model", "vote", "--json", "--quiet").stdout)
     assert list(record) == KEYS
     assert record["n_groups"] is record["bound"] is None
+
+
+def test_json_has_warnings_as_texts_and_beside_them_their_kinds_and_figures(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "apart.csv"
+    table.write_text("source,object,value\na,x,1\nb,x,2\nc,y,1\n")
+    record = json.loads(run("fit", table, "--model", "vote", "--json", "--quiet").stdout)
+    (caution,) = record["cautions"]
+    assert (caution["kind"], caution["data"]) == ("disconnected", {"n_parts": 2, "sizes": [2, 1]})
+    assert record["warnings"] == [caution["message"]]
+    (compared,) = json.loads(run("compare", table, "--models", "vote", "--json", "--quiet").stdout)
+    assert (compared["warnings"], compared["cautions"]) == (record["warnings"], record["cautions"])
 
 
 def test_without_json_nothing_goes_to_stdout(run: Run, claims: Path) -> None:

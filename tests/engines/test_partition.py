@@ -10,6 +10,7 @@ import pytest
 from consilience.kernels.choose import choose
 from consilience.kernels.numpy_partition import expected_log, group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, from_fixed, from_two_words
+from consilience.kernels.weights import counts_of
 from consilience.models.base import truth_prior
 from consilience.models.mss.table import Table, with_domains
 from consilience.runners.inline import Inline
@@ -98,6 +99,26 @@ def test_kernels_agree(engine):
         updated, other_updated = (update_groups(each, given, beliefs) for each in (stats, other))
         close(other_updated.reliability, updated.reliability, FIXED)
         close(other_updated.habit, updated.habit, FIXED)
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_tables_by_count_end_where_no_group_can_have_more_claims(engine):
+    """However many claims an object has: a million sources apart once had tables of a million."""
+    for seed in range(6):
+        claims, shard, given, beliefs = table(seed, crowded=True)
+        for largest in (1, 3):
+            group = np.arange(claims.n_sources) // largest
+            n = group.max() + 1
+            apart = Grouping(
+                group, given.reliability[:1].repeat(n, axis=0), given.habit[:1].repeat(n, axis=0)
+            )
+            assert len(counts_of(shard, beliefs, largest).swap) == largest + 2
+            (truth, stats), (other_truth, other) = (
+                choose(each).partition(shard, apart, beliefs) for each in ("numpy", engine)
+            )
+            close(other_truth.truth, truth.truth, TOLERANCE[engine])
+            close(from_two_words(other.terms), from_two_words(stats.terms), TOLERANCE[engine])
+            close(from_two_words(other.counts), from_two_words(stats.counts), FIXED)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from benchmarks.chaos import fuzz
+from benchmarks.chaos import calibration, faults, fuzz, shapes
+from hypothesis import strategies as st
 
 import consilience as cs
 from consilience.errors import ClaimsError, ResultFormatError, SettingsError
@@ -34,6 +36,24 @@ def test_every_attack_is_tried_here(attacks):
 def test_no_input_gets_through(attacks, name):
     examples = EXAMPLES if "jsonl" not in name else EXAMPLES // 3  # a database is opened for each
     assert fuzz.attack(*attacks[name], examples) >= examples
+
+
+def test_an_input_that_gets_through_is_named_with_how_many_were_sent():
+    def check(n):
+        assert n < 1000, "too large"
+
+    with pytest.raises(fuzz.Failed, match=r"AssertionError: too large.*Failing test case") as caught:
+        fuzz.attack(check, {"n": st.integers(0, 10_000)}, 50)
+    assert caught.value.sent > 0
+
+
+def test_when_the_time_is_up_nothing_more_is_tried_and_the_records_say_so():
+    now = time.monotonic()
+    assert fuzz.attack(pytest.fail, {"reason": st.text()}, 5, until=now) == 0
+    assert {record["sent"] for record in fuzz.numeric(now)} == {0}
+    assert {record["skipped"] for record in calibration.calibration(now)} == {"the time was up"}
+    assert {record["skipped"] for record in faults.faults(now)} == {"the time was up"}
+    assert list(shapes.shapes(now)) == []
 
 
 @pytest.mark.parametrize("name", fuzz.small_tables())

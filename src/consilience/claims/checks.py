@@ -98,7 +98,7 @@ def unconvertible(name: str, why: Exception) -> Problem:
         found = f"Column {name!r} holds numbers that are too large to be kept exactly."
         return Problem("large-numbers", found, "Give them as text.")
     found = f"Column {name!r} cannot be read as one type: {reason}."
-    return Problem("mixed-types", found, f"Make all of {name!r} text, or all numbers.")
+    return Problem("mixed-types", found, f"Give all of {name!r} one type: all text, or all numbers.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,6 +123,10 @@ def unreadable(path: str, why: Exception) -> ClaimsError:
     if isinstance(why, FileNotFoundError):
         found = "The file was there and is gone: it was moved or deleted while it was read."
         return ClaimsError(path, [Problem("missing-file", found, "Put it back, or give another path.")])
+    if isinstance(why, PermissionError):
+        found = "The file is there, and may not be read: permission denied."
+        advice = "Ask for the right to read it, or give another path."
+        return ClaimsError(path, [Problem("unreadable-file", found, advice)])
     reason = " ".join(str(why).split())[:300]
     advice = "It may be damaged, incomplete or not what its ending says: check it, or fetch it again."
     return ClaimsError(path, [Problem("unreadable-file", f"The file cannot be read: {reason}", advice)])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time, timedelta
 from itertools import chain
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from consilience.claims.checks import unconvertible, unusable_type
@@ -18,6 +20,9 @@ from consilience.errors import ClaimsError, EngineUnavailableError, Problem
 
 KINDS = ("pandas", "polars", "pyarrow")
 UNCONVERTIBLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+UNMIXED = (date, time, timedelta, bytes, np.datetime64, np.timedelta64)
+"""Where cells of these types stand among others, Arrow makes one of the other without a word, or crashes: bytes of
+text, days of times, or of numbers the days since 1970."""
 
 
 def is_query(text: str) -> bool:
@@ -71,6 +76,8 @@ def open_frame(table: Any) -> Table | None:
                 problems.append(unusable_type(name, "Python objects"))
                 continue
             try:
+                if kind_of_cells == nw.Object:
+                    _check_unmixed(part.get_column(names[name]).to_list())
                 columns[name] = part.select(nw.col(names[name])).to_arrow().column(0)
             except UNCONVERTIBLE as why:
                 problems.append(unconvertible(name, why))
@@ -104,6 +111,7 @@ def open_rows(rows: Iterable[Any], roles: Sequence[str]) -> Table:
             at = None if by_name else roles.index(name)
             cells = [row.get(name) if at is None else row[at] for row in rows]
             try:
+                _check_unmixed(cells)
                 columns[name] = pa.chunked_array([pa.array(cells, from_pandas=True)])
             except UNCONVERTIBLE as why:
                 problems.append(unconvertible(name, why))
@@ -130,6 +138,25 @@ def _open_arrow(label: str, table: Any, *, in_memory: bool = False) -> Table:
         return Cells({name: table.column(name) for name in wanted})
 
     return Table(label, table.column_names, load, in_memory=in_memory)
+
+
+def _check_unmixed(cells: Sequence[Any]) -> None:
+    """A TypeError, if cells that Arrow cannot take together are to become one column."""
+    if any(issubclass(kind, UNMIXED) for kind in {type(cell) for cell in cells}):
+        found = {_type_of(cell) for cell in cells if not _is_missing(cell)}
+        if len(found) > 1:
+            raise TypeError(f"it holds {' and '.join(sorted(found))}")
+
+
+def _type_of(cell: Any) -> str:
+    return f"{type(cell).__name__}{' with a time zone' if getattr(cell, 'tzinfo', None) else ''}"
+
+
+def _is_missing(cell: Any) -> bool:
+    """Whether it is None, NaN, or what pandas has for them."""
+    if isinstance(cell, UNMIXED):
+        return bool(cell != cell)
+    return not pa.array([cell], from_pandas=True).is_valid()[0].as_py()
 
 
 def _label(table: Any) -> str:

@@ -23,6 +23,7 @@ from consilience.cli.tables import (
     Value,
     read_tables,
 )
+from consilience.memory import require_for_a_fit
 
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
@@ -56,6 +57,7 @@ def compare(
       consilience compare claims.csv --truth gold.csv
       consilience compare claims.csv --truth gold.csv --models vote,truthfinder,accu,mss --json
     """
+    require_for_a_fit()
     from consilience.evaluate.compare import named, run
     from consilience.kernels.choose import choose as choose_kernel
 
@@ -133,5 +135,7 @@ def _memory(n_bytes: int) -> str:
 def _record(outcome: Outcome, claims: Claims, seed: int) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from consilience.results.cautions import records_of
+
     sizes = {"n_sources": claims.n_sources, "n_objects": claims.n_objects, "n_claims": claims.n_claims}
-    return {**asdict(outcome), **sizes, "seed": seed, "warnings": list(outcome.warnings)}
+    return {**asdict(outcome), **sizes, "seed": seed, **records_of(outcome.warnings)}

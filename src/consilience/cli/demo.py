@@ -9,6 +9,7 @@ import typer
 from consilience.cli.fit import fit_and_show, where_to_look
 from consilience.cli.output import Screen
 from consilience.cli.summary import show_claims
+from consilience.memory import require_for_a_fit
 
 
 def demo(
@@ -23,6 +24,7 @@ def demo(
     Example:
       consilience demo --out out/demo
     """
+    require_for_a_fit()
     from consilience.claims.reading import read_claims, read_truths
     from consilience.datasets.capitals import capitals
     from consilience.models.mss.model import MSS

@@ -29,6 +29,7 @@ from consilience.cli.tables import (
     read_tables,
 )
 from consilience.errors import InputError
+from consilience.memory import require_for_a_fit
 
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
@@ -85,6 +86,7 @@ def fit(
       consilience fit listings.parquet --source seller --object isbn --value authors --truth gold.csv --json
       consilience fit "claims/*.parquet" --runner ray --out result
     """
+    require_for_a_fit()
     from consilience.kernels.choose import choose as choose_kernel
     from consilience.models import registry
     from consilience.results.storage import check_target
@@ -194,8 +196,8 @@ def _report(fit: Fit, gold: Truths | None, folder: Path) -> tuple[Summary | None
         summary = summary_of(fit, gold)
         replace_file(folder / REPORT, html(summary).encode())
         return summary, ""
-    except EngineUnavailableError as error:
-        return summary, str(error)
+    except (EngineUnavailableError, MemoryError) as error:
+        return summary, str(error) or "There was not enough memory for it."
     except Exception as error:
         return summary, f"{type(error).__name__}: {error}"
 

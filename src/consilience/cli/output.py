@@ -5,6 +5,7 @@ Results that a program may read go to stdout. Tables and progress that accompany
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -38,6 +39,14 @@ FLAGS = {
     "n_objects": "--objects",
 }
 """Arguments of Python, and what they are called here."""
+REFUSED = {
+    errno.ENOSPC: ("no space is left on the disk", "Free some space, or write to another disk"),
+    errno.EDQUOT: ("your share of the disk is used up", "Free some space, or write to another disk"),
+    errno.EFBIG: ("a file would be larger than this process may write", "Raise the limit (see ulimit -f)"),
+    errno.EACCES: ("permission denied", "Ask for the right to it, or give another path"),
+    errno.EROFS: ("the disk is read-only", "Write to another disk"),
+}
+"""What may befall any file, by the system's number: what it means, and what to do."""
 ARGUMENT = re.compile(rf"\b({'|'.join(FLAGS)})=(?=[\"'])")
 """How advice names an argument: on_missing="drop"."""
 
@@ -74,12 +83,12 @@ def _refusal(error: MemoryError | OSError) -> str:
     """What the system refuses, memory or a file, in words."""
     notes = getattr(error, "__notes__", [])
     if isinstance(error, MemoryError):
-        what = " ".join(f"Out of memory. {error}".split())
+        what = " ".join(f"Out of memory. {error}".split()).rstrip(".") + "."
         advice = "Give the process more memory, or a smaller table."
     else:
-        why, where = error.strerror or str(error), error.filename
-        what = f"The system refuses: {why}{f' ({where})' if where else ''}."
-        advice = "Mend that and run the command again."
+        what, advice = REFUSED.get(error.errno or 0, (error.strerror or str(error), "Mend that"))
+        what = f"The system refuses: {what}{f' ({error.filename})' if error.filename else ''}."
+        advice = f"{advice}, and run the command again."
     return "\n".join([f"{what} Nothing is left half-written. {advice}", *notes])
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 def record(fit: Fit | SpreadFit, score: Score | None = None) -> dict[str, Any]:
     """What `--json` prints."""
+    from consilience.results.cautions import records_of
+
     found: dict[str, Any] = {
         "model": fit.model,
         "n_sources": fit.claims.n_sources,
@@ -23,7 +25,7 @@ def record(fit: Fit | SpreadFit, score: Score | None = None) -> dict[str, Any]:
         "seconds": fit.seconds,
         "converged": fit.converged,
         "seed": fit.seed,
-        "warnings": list(fit.warnings),
+        **records_of(fit.warnings),
     }
     if score is not None:
         found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}

@@ -90,8 +90,9 @@ def partition(
         terms=np.zeros((1, 2), np.int64),
     )
     _partition(
-        objects_of(shard), voices_of(given), counts_of(shard, beliefs), np.ascontiguousarray(beliefs.share.T),
-        np.empty(int(np.diff(shard.first_claim).max(initial=1)), np.int64), Apart.room(shard), truth,
+        objects_of(shard), voices_of(given), counts_of(shard, beliefs, int(given.size.max())),
+        np.ascontiguousarray(beliefs.share.T), np.empty(int(np.diff(shard.first_claim).max(initial=1)), np.int64),
+        Apart.room(shard), truth,
         stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
     )  # fmt: skip
     return Locals(truth), stats

@@ -114,8 +114,8 @@ def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tup
     voices = voices_of(given)._replace(group=group)
     moved, gain = _relocate(
         order, _by_source(shard.claim_source, shard.first_claim, first_of_source), first_of_source, objects_of(shard),
-        voices, size, reliability, habit, counts_of(shard, beliefs), np.ascontiguousarray(beliefs.share.T),
-        beliefs.reliability, beliefs.habit_prior, beliefs.concentration,
+        voices, size, reliability, habit, counts_of(shard, beliefs, len(given.group)),
+        np.ascontiguousarray(beliefs.share.T), beliefs.reliability, beliefs.habit_prior, beliefs.concentration,
         np.empty(len(shard.claim_source), np.int64), Apart.room(shard),
         Lone.room(most, beliefs.n_labels), Landmarks.among(voices, size),
         Near(np.empty(n, np.int64), np.full(n, -1), np.empty(n), np.empty(n)),

@@ -177,8 +177,16 @@ def log_partition(size: Int, beliefs: Beliefs) -> float:
 
 def expected_log(parameters: Float) -> Float:
     """E ln of a Beta or Dirichlet along the last axis."""
-    logs: Float = digamma(parameters) - digamma(parameters.sum(axis=-1, keepdims=True))
+    if parameters.shape[-1] == 1:
+        return np.zeros_like(parameters)
+    logs: Float = digamma(parameters) - digamma(_total(parameters)[..., None])
     return logs
+
+
+def _total(parts: Float) -> Float:
+    """The sum along the last axis. Of two, as most are, NumPy would spend most of the time on getting there."""
+    total: Float = parts[..., 0] + parts[..., 1] if parts.shape[-1] == 2 else parts.sum(axis=-1)
+    return total
 
 
 def rising_tables(beliefs: Beliefs, most: int) -> tuple[Float, Float, Float, Float]:
@@ -263,9 +271,9 @@ def _objects_of(shard: Shard, objects: Int) -> Shard:
 def _divergence(q: Float, prior: Float) -> Float:
     """KL of Dirichlets along the last axis."""
     divergence: Float = (
-        gammaln(q.sum(axis=-1))
-        - gammaln(prior.sum(axis=-1))
-        + np.sum(gammaln(prior) - gammaln(q) + (q - prior) * expected_log(q), axis=-1)
+        gammaln(_total(q))
+        - gammaln(_total(prior))
+        + _total(gammaln(prior) - gammaln(q) + (q - prior) * expected_log(q))
     )
     return divergence
 

@@ -259,7 +259,7 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     in_shared = shared <= SHARED
     kernel = _kernel("partition", shard, held, n_labels, in_shared=in_shared)
     globals_ = [
-        _tensor(group.astype(np.int32)), _tensor(voice), *_tables(counts_of(shard, beliefs)),
+        _tensor(group.astype(np.int32)), _tensor(voice), *_tables(counts_of(shard, beliefs, int(given.size.max()))),
         _tensor(beliefs.share.T), _tensor(np.array([beliefs.true_count, beliefs.false_count])),
     ]  # fmt: skip
 
@@ -362,7 +362,7 @@ def _relocate_cuda(
     _kernel("relocate", shard, held, n_labels)(
         (1, 1, 1), (OF_RELOCATION, 1, 1),
         [
-            *held, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs)),
+            *held, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs, len(given.group))),
             _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count, np.log(beliefs.concentration)])),
             _tensor(order.astype(np.int32)), len(order), first_of_source, object_of, size, reliability, habit,

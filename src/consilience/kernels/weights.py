@@ -100,13 +100,14 @@ def voices_of(given: Grouping) -> Voices:
     return Voices(given.group, np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, habit.sum(axis=1))
 
 
-def counts_of(shard: Shard, beliefs: Beliefs) -> Counts:
-    """Tables for as many claims as there are on an object, and one more."""
-    as_true, as_false, slope_true, slope_false = rising_tables(beliefs, int(shard.most_claims.max()) + 1)
+def counts_of(shard: Shard, beliefs: Beliefs, largest: int) -> Counts:
+    """Tables for as many claims as a group of `largest` sources can have on an object, and one more."""
+    most_claims = np.minimum(shard.most_claims, largest)
+    as_true, as_false, slope_true, slope_false = rising_tables(beliefs, int(most_claims.max()) + 1)
     # By domain size, one place further; a domain may have the unclaimed value too.
-    most = np.zeros(len(shard.most_claims) + 2, np.int64)
-    most[1:-1] = shard.most_claims + 1
-    most[2:] = np.maximum(most[2:], shard.most_claims + 1)
+    most = np.zeros(len(most_claims) + 2, np.int64)
+    most[1:-1] = most_claims + 1
+    most[2:] = np.maximum(most[2:], most_claims + 1)
     first_total = np.cumsum(most)
     sizes = np.repeat(np.arange(len(most) - 1), most[1:])
     n = np.arange(len(sizes)) - first_total[sizes]

@@ -43,6 +43,8 @@ N_DISCRIMINATIONS = 2
 """Points of the Gauss rule for discriminations: it has their first three moments."""
 SMALLEST = 1e-300
 """The least probability of not knowing: its logarithm is taken."""
+SHARPEST = 1e4
+"""σ_d² times the mean discrimination, at the most: the steps of difficulty grow with its root, and memory with them."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ class Dare(Rival):
             "tolerance",
         ):
             positive(setting, getattr(self, setting))
+        if self.difficulty_variance * self.discrimination_mean > SHARPEST:
+            expected = f"at most {SHARPEST:g} / difficulty_variance: sharper ones take too much memory"
+            raise SettingsError("discrimination_mean", expected, self.discrimination_mean)
         whole_number("max_rounds", self.max_rounds, 1)
         _within("damping", self.damping, "a number from 0 to less than 1", 0.0, 1.0)
 

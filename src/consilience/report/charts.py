@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
 from consilience.errors import EngineUnavailableError
+from consilience.memory import require as require_memory
 
 SVG = "http://www.w3.org/2000/svg"
 SIZE = {"width": 520, "height": 280}
+DRAWING = 65.0
+"""Gigabytes of address space that vl-convert sets aside, and hardly uses; where it cannot, it ends the process."""
 
 
 def require() -> None:
     """An error at once, and not after long work, where charts cannot be drawn."""
     altair()
+    _require_room()
+
+
+@cache
+def _require_room() -> None:
+    """Once: it is set aside by the first chart, and for all."""
+    require_memory(DRAWING, "Drawing charts")
 
 
 def curve(rows: Sequence[Mapping[str, Any]], x: str, y: str, series: str, title: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,15 @@ class Caution(str):
         if isinstance(record, str):
             return record if isinstance(record, Caution) else cls(record)
         return cls(str(record["message"]), str(record["kind"]), **record["data"])
+
+
+def records_of(warnings: Iterable[str]) -> dict[str, Any]:
+    """Warnings as programs are given them: `warnings` for reading, `cautions` the same with kinds and data."""
+    cautions = [Caution.read(warning) for warning in warnings]
+    return {
+        "warnings": [str(caution) for caution in cautions],
+        "cautions": [caution.record() for caution in cautions],
+    }
 
 
 @dataclass(frozen=True, eq=False)

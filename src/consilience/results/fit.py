@@ -68,7 +68,7 @@ class Fit:
     groups_found: Globals | None = None
     prior: Prior | Beliefs | None = None
     warnings: tuple[Caution, ...] = ()
-    """What to know before trusting the answer: texts, each with a `kind` that programs can tell apart."""
+    """What to know before trusting the answer: texts, each with a `kind` that programs can tell apart, and `data`."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -224,7 +224,8 @@ def test_the_checks_of_all_models() -> None:
     [
         {"ability_mean": float("inf")}, {"difficulty_mean": "0"}, {"ability_variance": 0}, {"tolerance": -1},
         {"difficulty_variance": float("nan")}, {"discrimination_mean": 0}, {"discrimination_variance": 0},
-        {"damping": 1.0}, {"damping": True}, {"max_rounds": 0},
+        {"damping": 1.0}, {"damping": True}, {"max_rounds": 0}, {"discrimination_mean": 2**31},
+        {"discrimination_mean": 2.0, "difficulty_variance": 1e100},
     ],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(setting: dict[str, object]) -> None:
