@@ -25,6 +25,8 @@ KINDS = {
     "other": "anything that a model says of its own method",
 }
 """Every kind of caution, and what it means."""
+FIRST_OBJECTS = 10_000
+"""Objects that are looked at first, to see whether they connect all sources."""
 NAMED, PARTS = 2, 3
 """Sources that are named of a part, and parts that are named."""
 
@@ -73,15 +75,16 @@ class Connected:
 
     @classmethod
     def of(cls, claims: Claims | Shard) -> Connected:
-        """Run by run, until all sources are in one part."""
-        found = cls(np.arange(claims.n_sources))
-        for objects, here in claims.runs():
+        """Run by run, each longer than the last, until all sources are in one part: that is mostly seen at once."""
+        found, first, n_objects = cls(np.arange(claims.n_sources)), 0, FIRST_OBJECTS
+        while first < claims.n_objects and found.part.max(initial=0):
+            objects = slice(first, min(first + n_objects, claims.n_objects))
+            here = slice(int(claims.first_claim[objects.start]), int(claims.first_claim[objects.stop]))
+            first, n_objects = objects.stop, 4 * n_objects
             source = claims.claim_source[here]
             is_first = np.zeros(len(source), np.bool_)
             is_first[claims.first_claim[objects] - here.start] = True
             found = found._joined(source[:-1][~is_first[1:]], source[1:][~is_first[1:]])
-            if found.part.max(initial=0) == 0:
-                break
         return found
 
     def __add__(self, other: Connected) -> Connected:

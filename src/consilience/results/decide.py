@@ -25,14 +25,15 @@ def decide(truth: Float, first_candidate: Int, seed: int, first_object: int = 0)
     sizes, starts = np.diff(first_candidate), first_candidate[:-1]
     if not len(sizes):
         return np.zeros(0, np.int64), 0
-    tied = truth >= np.repeat(np.maximum.reduceat(truth, starts) - TIED, sizes)
-    n_tied = np.add.reduceat(tied.astype(np.int64), starts)
+    is_tied = truth >= np.repeat(np.maximum.reduceat(truth, starts) - TIED, sizes)
+    tied = np.flatnonzero(is_tied)
+    if len(tied) == len(sizes):
+        return tied, 0
+    n_tied = np.add.reduceat(is_tied, starts, dtype=np.int64)
     numbers = np.arange(first_object, first_object + len(sizes), dtype=np.uint64)
     pick = (hashed(numbers, seed) % n_tied.astype(np.uint64)).astype(np.int64)
-    tied_before: Int = np.cumsum(tied) - tied  # over all candidates
-    rank: Int = tied_before - np.repeat(tied_before[starts], sizes)
-    decision = np.flatnonzero(tied & (rank == np.repeat(pick, sizes)))
-    return decision, int(np.count_nonzero(n_tied > 1))
+    first: Int = np.cumsum(n_tied) - n_tied
+    return tied[first + pick], int(np.count_nonzero(n_tied > 1))
 
 
 def hashed(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:

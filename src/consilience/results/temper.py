@@ -72,9 +72,15 @@ def voices_by_object(claims: Encoded, group: Int) -> Int:
     """(n_objects,) how many groups claim something about each object; group : (n_sources,)."""
     n, n_groups = np.empty(claims.n_objects, np.int64), int(group.max(initial=0)) + 1
     for objects, here in claims.runs():
-        owner = np.repeat(np.arange(objects.stop - objects.start), np.diff(claims.first_claim)[objects])
-        pairs = np.unique(owner * n_groups + group[claims.claim_source[here]])
-        n[objects] = np.bincount(pairs // n_groups, minlength=objects.stop - objects.start)
+        n_objects, first = objects.stop - objects.start, claims.first_claim[objects] - here.start
+        of = np.int32 if n_objects * n_groups < 2**31 else np.int64  # half as wide is sorted in half the time
+        pair = np.repeat(np.arange(n_objects, dtype=of), np.diff(claims.first_claim)[objects])
+        pair *= of(n_groups)
+        pair += group.astype(of)[claims.claim_source[here]]
+        pair.sort()
+        is_new = np.ones(len(pair), np.int8)
+        is_new[1:] = pair[1:] != pair[:-1]
+        n[objects] = np.add.reduceat(is_new, first, dtype=np.int64)
     return n
 
 
