@@ -140,15 +140,16 @@ def _rivals(records: list[Record]) -> Section:
 
 
 def _parity(records: list[Record]) -> Section:
-    record = records[-1]
+    last = {record["device"]: record for record in records}
     return Section(
         "Against the reference",
-        ["random tables", "largest relative difference", "relocations", "that move otherwise", "difference of gains"],
+        ["on", "random tables", "largest relative difference", "relocations", "that move otherwise", "difference of gains"],
         [
             [
-                str(record["tables"]), f"{record['worst']:.0e}", str(record["relocations"]),
+                device, str(record["tables"]), f"{record['worst']:.0e}", str(record["relocations"]),
                 str(record["moved_otherwise"]), f"{record['worst_gain']:.0e}",
             ]
+            for device, record in last.items()
         ],
     )  # fmt: skip
 
