@@ -146,7 +146,8 @@ def _parity(records: list[Record]) -> Section:
         ["on", "tables", "largest relative difference", "relocations", "that move otherwise", "difference of gains"],
         [
             [
-                "the CPU build" if device == "none" else device, str(record["tables"]), f"{record['worst']:.0e}", str(record["relocations"]),
+                "the CPU build" if device == "none" else device,
+                str(record["tables"]), f"{record['worst']:.0e}", str(record["relocations"]),
                 str(record["moved_otherwise"]), f"{record['worst_gain']:.0e}",
             ]
             for device, record in last.items()

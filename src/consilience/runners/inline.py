@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import add
 from threading import Event
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from consilience.errors import SettingsError
 from consilience.runners.base import L, R, S
 
-SMALL = 50_000
+SMALL = 10_000
 """Claims below which a second thread costs more than it saves."""
 
 
@@ -66,8 +66,7 @@ class Inline:
         if len(jobs) == 1 or self._threads() == 1:
             done = [step(shard, given, prior, *its) for shard, *its in jobs]
         else:
-            with ThreadPoolExecutor(self._threads()) as pool:
-                done = list(pool.map(lambda job: step(job[0], given, prior, *job[1:]), jobs))
+            done = list(_pool(self._threads()).map(lambda job: step(job[0], given, prior, *job[1:]), jobs))
         return [keeps for keeps, _ in done], reduce(add, (stats for _, stats in done))
 
     def fetch(self, kept: Sequence[Any]) -> list[Any]:
@@ -80,4 +79,15 @@ class Inline:
         return self
 
     def _threads(self) -> int:
-        return self.threads or os.cpu_count() or 1
+        return self.threads or _processors()
+
+
+@cache
+def _processors() -> int:
+    return os.cpu_count() or 1
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: a sweep of a small table is over sooner than they are made."""
+    return ThreadPoolExecutor(threads, "consilience")
