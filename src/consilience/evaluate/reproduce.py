@@ -51,6 +51,9 @@ PAPER_PEAK = 5.0
 KAPPAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 0.1, 1.0, 5.0, 10.0, 1e3, 1e5, 1e30, 1e100, 1e300)
 QUICK_KAPPAS = (1e-300, 1e-30, 1e-3, 5.0, 1e3, 1e300)
 QUICK_IMAGES = 600
+STOPPED = 1e-4
+"""When MSS as the paper ran it stops: at a rise of the bound by this share of it. At a tenth of this, the library's own
+tolerance, it takes about twice as many rounds and is as accurate."""
 KNOWN = 0.2
 """Share of the gold that SSTF is given; it is scored on the rest."""
 LEAST_GOLD = 5
@@ -61,11 +64,6 @@ REPEATS, SHORT = 4, 2.0
 """Fits to the books that are timed besides the first, where that took fewer seconds than this."""
 
 Say = Callable[[str], None]
-
-
-STOPPED = 1e-4
-"""When MSS as the paper ran it stops: at a rise of the bound by this share of it. At a tenth of this, the library's own
-tolerance, it takes about twice as many rounds and is as accurate."""
 
 
 @dataclass(frozen=True)
