@@ -20,6 +20,7 @@ from consilience.datasets.synthetic import planted
 from consilience.errors import ClaimsError, ResultFormatError, SettingsError
 from consilience.models.mss import samples
 from consilience.results.checkpoint import Checkpoint
+from consilience.testing.processes import ray_workers
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'consilience[cluster]'")
 cluster = pytest.importorskip("consilience.runners.cluster")
@@ -97,7 +98,7 @@ def test_workers_that_are_killed_cost_time_and_nothing_else(folder: Path) -> Non
     def kill() -> None:
         rng = np.random.default_rng(0)
         while not done.wait(0.5) and len(killed) < 5:
-            if there := workers():
+            if there := ray_workers():
                 killed.append(rng.choice(there))
                 os.kill(killed[-1], signal.SIGKILL)
 
@@ -110,22 +111,6 @@ def test_workers_that_are_killed_cost_time_and_nothing_else(folder: Path) -> Non
     finally:
         done.set()
         killer.join()
-
-
-def workers() -> list[int]:
-    """Processes below this one in which tasks run."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            is_worker = Path(f"/proc/{pid}/cmdline").read_bytes().startswith((b"ray::_", b"ray::IDLE"))
-            above = pid
-            while is_worker and int(above) not in (0, os.getpid()):
-                above = Path(f"/proc/{above}/stat").read_text().rpartition(")")[2].split()[1]
-        except OSError:  # it has ended meanwhile
-            continue
-        if is_worker and int(above):
-            found.append(int(pid))
-    return found
 
 
 @pytest.mark.usefixtures("small_samples")
