@@ -89,7 +89,6 @@ def fit(
     require_for_a_fit()
     from consilience.kernels.choose import choose as choose_kernel
     from consilience.models import registry
-    from consilience.results.storage import check_target
 
     chosen, screen = registry.model(model, **_settings(settings or [])), Screen(quiet=quiet)
     choose_kernel(engine)
@@ -98,7 +97,7 @@ def fit(
         raise InputError(
             "--resume goes on with a stopped fit, and --out DIR says which: give the same folder."
         )
-    checkpoint = None if out is None else _checkpoint(screen, check_target(out), resume)
+    checkpoint = None if out is None else _checkpoint(screen, out, resume)
     columns: dict[str, Any] = {"source": source, "object_": object_, "value": value}
     rules: dict[str, Any] = {"domain": domain, "on_conflict": on_conflict, "on_missing": on_missing}
     if is_spread(where, claims):
@@ -134,14 +133,12 @@ def fit_and_show(
     **how: Any,
 ) -> tuple[Fit, Score | None]:
     """Fit with progress on the screen, save, report, score, show: nothing that is shown can cost the result."""
-    from consilience.report.write import summary_of
-    from consilience.results.manifest import REPORT
-    from consilience.results.storage import save
-
     with screen.progress() as progress:
         fit = model.fit(claims, known=known, progress=progress, checkpoint=checkpoint, **how)
     summary, trouble = None, ""
     if out is not None:
+        from consilience.results.storage import save
+
         folder = save(fit, out)
         if checkpoint is not None:
             checkpoint.remove()
@@ -149,17 +146,24 @@ def fit_and_show(
     score = None if gold is None else fit.score(gold)
     show_notes(screen, fit.claims.notes[len(claims.notes) :])
     if not screen.quiet:
+        from consilience.report.write import summary_of
+
         show_fit(screen, summary or summary_of(fit, gold))
     for warning in fit.warnings:
         screen.warn(warning)
     if trouble:
+        from consilience.results.manifest import REPORT
+
         screen.warn(f"The result was saved without a {REPORT}. {trouble}")
     return fit, score
 
 
-def _checkpoint(screen: Screen, target: Path, resume: bool) -> Checkpoint:
+def _checkpoint(screen: Screen, out: str, resume: bool) -> Checkpoint:
     """Where the fit is kept while it runs: beside the folder, which is written when it is done."""
     from consilience.results.checkpoint import EVERY, Checkpoint
+    from consilience.results.storage import check_target
+
+    target = check_target(out)
 
     every = EVERY
     if given := os.environ.get("CONSILIENCE_CHECKPOINT_EVERY"):

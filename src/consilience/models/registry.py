@@ -2,47 +2,72 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
 from consilience.errors import UnknownNameError
-from consilience.models.accu import Accu, AccuIndependent
 from consilience.models.base import Model
-from consilience.models.bcc import EBCC, IBCC
-from consilience.models.bwa import BWA
-from consilience.models.cobayes import CoBayes
-from consilience.models.crh import CATD, CRH
-from consilience.models.dare import Dare
-from consilience.models.dawid_skene import DawidSkene, OneCoin
-from consilience.models.estimates import Cosine, ThreeEstimates, TwoEstimates
-from consilience.models.glad import GLAD
-from consilience.models.investment import AverageLog, Investment, PooledInvestment, Sums
-from consilience.models.ltm import LTM
-from consilience.models.mace import MACE
-from consilience.models.mss.model import MSS
-from consilience.models.sstf import SSTF
-from consilience.models.truthfinder import TruthFinder
-from consilience.models.vote import Vote
-from consilience.models.wawa import Wawa, ZeroBasedSkill
 
-MODELS: dict[str, type[Any]] = {
-    each.name: each for each in (
-        MSS,
-        Vote, TruthFinder, TwoEstimates, ThreeEstimates, Cosine, Accu, AccuIndependent, SSTF,
-        LTM, Sums, AverageLog, Investment, PooledInvestment, CoBayes, Dare,
-        DawidSkene, OneCoin, GLAD, IBCC, EBCC, MACE, BWA, CRH, CATD, Wawa, ZeroBasedSkill,
-    )
-}  # fmt: skip
-"""Ours, those in the paper's table, those that it cites, and the standards of the field."""
+HOMES = {
+    "mss": "mss.model:MSS",
+    "vote": "vote:Vote",
+    "truthfinder": "truthfinder:TruthFinder",
+    "2-estimates": "estimates:TwoEstimates",
+    "3-estimates": "estimates:ThreeEstimates",
+    "cosine": "estimates:Cosine",
+    "accu": "accu:Accu",
+    "accu-independent": "accu:AccuIndependent",
+    "sstf": "sstf:SSTF",
+    "ltm": "ltm:LTM",
+    "sums": "investment:Sums",
+    "average-log": "investment:AverageLog",
+    "investment": "investment:Investment",
+    "pooled-investment": "investment:PooledInvestment",
+    "cobayes": "cobayes:CoBayes",
+    "dare": "dare:Dare",
+    "dawid-skene": "dawid_skene:DawidSkene",
+    "one-coin": "dawid_skene:OneCoin",
+    "glad": "glad:GLAD",
+    "ibcc": "bcc:IBCC",
+    "ebcc": "bcc:EBCC",
+    "mace": "mace:MACE",
+    "bwa": "bwa:BWA",
+    "crh": "crh:CRH",
+    "catd": "crh:CATD",
+    "wawa": "wawa:Wawa",
+    "zero-based-skill": "wawa:ZeroBasedSkill",
+}
+"""Where each is: ours, those in the paper's table, those that it cites, and the standards of the field."""
+
+
+class _Models(Mapping[str, type[Any]]):
+    """Models by name, each imported when it is asked for: who fits one should not wait for thirty."""
+
+    def __getitem__(self, name: str) -> type[Any]:
+        module, _, kind = HOMES[name].partition(":")
+        found: type[Any] = getattr(importlib.import_module(f"consilience.models.{module}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(HOMES)
+
+    def __len__(self) -> int:
+        return len(HOMES)
+
+
+MODELS = _Models()
 
 
 def model(name: str, **settings: Any) -> Model:
     """The model of that name, with these settings and its defaults for the rest."""
-    if name not in MODELS:
-        raise UnknownNameError("model", name, MODELS, "`consilience models` lists them.")
-    known = [field.name for field in fields(MODELS[name])]
+    if name not in HOMES:
+        raise UnknownNameError("model", name, HOMES, "`consilience models` lists them.")
+    chosen = MODELS[name]
+    known = [field.name for field in fields(chosen)]
     for setting in settings:
         if setting not in known:
             raise UnknownNameError(f"setting of {name}", setting, known)
-    found: Model = MODELS[name](**settings)
+    found: Model = chosen(**settings)
     return found
