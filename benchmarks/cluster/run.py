@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--claims", type=int, nargs="+", help="millions of claims of cost and memory")
     given = parser.parse_args()
     made = provenance()  # of the code that runs, before it can change
+    (HERE / "records").mkdir(exist_ok=True)
     for part in given.parts:
         for record in PARTS[part](given.claims):
             record = {"part": part, **record, "ray": ray.__version__, "provenance": made}
