@@ -72,26 +72,15 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
         )
     notes += (f"{quantity(int(is_new.sum()), 'truth')} that nobody claimed added to the domains.",)
 
-    old_values = _vocabulary(claims.values)
-    written = written_as(truths.values, old_values.type)
-    unwritten = is_new & written.is_null().to_numpy(zero_copy_only=False)
-    if unwritten.any():
-        found = f"{quantity(int(unwritten.sum()), 'truth')} {'has' if unwritten.sum() == 1 else 'have'} no form as "
-        found += f"{name_of(old_values.type)}, the type of the values in the claims."
-        advice = (
-            f"Give the truths as {name_of(old_values.type)}, or the claims as {name_of(truths.values.type)}."
-        )
-        raise _refused(truths, unwritten, "unfit-value", found, advice)
-    values = pc.unique(pa.concat_arrays([old_values, written.filter(pa.array(is_new))]))
-    values = values.take(pc.array_sort_indices(values))
-    renumbered = positions(old_values, values)
-    candidate_value = renumbered[claims.candidate_value]
+    added = _new_values(truths, claims, is_new)
     if claims.domain == "common":
-        spanned = common_domains(claims.n_objects, len(values))
-    else:
-        owners = np.concatenate([claims.candidate_object(), object_[is_new]])
-        added = positions(written.filter(pa.array(is_new)), values)
-        spanned = domains(owners, np.concatenate([candidate_value, added]), claims.n_objects, len(values))
+        return replace(with_labels(claims, added), notes=notes)
+    values = _distinct(claims, added)
+    candidate_value = positions(_vocabulary(claims.values), values)[claims.candidate_value]
+    owners = np.concatenate([claims.candidate_object(), object_[is_new]])
+    spanned = domains(
+        owners, np.concatenate([candidate_value, positions(added, values)]), claims.n_objects, len(values)
+    )
     claimed = candidate_value[claims.claim_candidate]
     return replace(
         claims,
@@ -101,6 +90,47 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
         claim_candidate=find_candidates(claims.claim_object(), claimed, *spanned, len(values)),
         notes=notes,
     )
+
+
+def new_labels(truths: Truths, claims: Claims) -> Any:
+    """Labels that truths of these objects would add to a set common to all; none where domains are not common."""
+    object_, candidate = _located(truths, claims)
+    is_new = (object_ >= 0) & (candidate < 0) & (claims.domain == "common")
+    return _new_values(truths, claims, is_new)
+
+
+def with_labels(claims: Claims, labels: Any) -> Claims:
+    """Claims on a common label set that has these labels too."""
+    values = _distinct(claims, labels)
+    renumbered = positions(_vocabulary(claims.values), values)
+    spanned = common_domains(claims.n_objects, len(values))
+    claimed = renumbered[claims.candidate_value][claims.claim_candidate]
+    return replace(
+        claims,
+        values=values,
+        first_candidate=spanned[0],
+        candidate_value=spanned[1],
+        claim_candidate=find_candidates(claims.claim_object(), claimed, *spanned, len(values)),
+    )
+
+
+def _new_values(truths: Truths, claims: Claims, is_new: NDArray[np.bool_]) -> Any:
+    """The values of these truths, as the claims would write them."""
+    kind = _vocabulary(claims.values).type
+    written = written_as(truths.values, kind)
+    unwritten = is_new & written.is_null().to_numpy(zero_copy_only=False)
+    if unwritten.any():
+        found = f"{quantity(int(unwritten.sum()), 'truth')} {'has' if unwritten.sum() == 1 else 'have'} no form as "
+        found += f"{name_of(kind)}, the type of the values in the claims."
+        advice = f"Give the truths as {name_of(kind)}, or the claims as {name_of(truths.values.type)}."
+        raise _refused(truths, unwritten, "unfit-value", found, advice)
+    return written.filter(pa.array(is_new))
+
+
+def _distinct(claims: Claims, more: Any) -> Any:
+    """The values of the claims and some more, sorted, each once."""
+    values = pc.unique(pa.concat_arrays([_vocabulary(claims.values), more]))
+    return values.take(pc.array_sort_indices(values))
 
 
 def _located(truths: Truths, claims: Claims) -> tuple[Codes, Codes]:

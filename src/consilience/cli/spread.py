@@ -80,8 +80,14 @@ def fit_spread(
     )
     show_notes(screen, table.notes)
     for name, truths in (("truth", gold), ("known", helpful)):
-        if truths is not None and not table.n_with(truths):
+        if truths is None:
+            continue
+        n_found = table.n_with(truths)
+        if not n_found:
             raise no_overlap(truths, name)
+        if n_found < len(truths.objects):
+            n_others = quantity(len(truths.objects) - n_found, "truth")
+            screen.say(f"  {n_others} of {len(truths.objects):,} about objects without claims, not used.")
 
     def progress(stage: str, sweep: int, bound: float) -> None:
         screen.say(f"  {stage}: sweep {sweep:,}, bound {bound:,.2f}")

@@ -22,12 +22,15 @@ Ready = tuple[Claims, Float, NDArray[np.bool_] | None]
 
 def prepared(claims: Spread, known: Any) -> tuple[Sequence[Any], Table]:
     """The parts with what is known of them, and the table that a search goes through."""
-    run = claims.runner.map_sum
+    run, parts = claims.runner.map_sum, claims.parts
     if known is not None:
         from consilience.claims.reading import read_truths
 
         known = read_truths(known)
-    parts, _ = run(_ready, claims.parts, known)
+        # A label that a known truth brings into one part is a label of all.
+        _, labels = run(_new_labels, parts, known)
+        parts, _ = run(_with_labels, parts, labels)
+    parts, _ = run(_ready, parts, known)
     first = list(accumulate(claims.objects_by_part[:-1], initial=0))
     shards, (n_labels, *_) = run(_shard, parts, claims.n_sources, None, first)
     return parts, Table(claims.runner, shards, claims.n_sources, claims.n_claims, n_labels)
@@ -39,6 +42,20 @@ def digests_of(claims: Spread, parts: Sequence[Any]) -> dict[str, str]:
     return {
         name: hashlib.sha256("".join(each[name] for each in found).encode()).hexdigest() for name in found[0]
     }
+
+
+def _new_labels(part: Claims, known: Any, prior: None) -> tuple[None, tuple[Any]]:
+    from consilience.claims.truths import new_labels
+
+    return None, (new_labels(known, part),)
+
+
+def _with_labels(part: Claims, labels: tuple[Any, ...], prior: None) -> tuple[Claims, int]:
+    from consilience.claims.truths import with_labels
+
+    for some in labels:
+        part = with_labels(part, some) if len(some) else part
+    return part, 0
 
 
 def _ready(part: Claims, known: Any, prior: None) -> tuple[Ready, int]:
