@@ -123,7 +123,7 @@ def _plan(records: list[Record]) -> Section:
     larger = replace(PLAN, n_shards=PLAN.n_machines * PLAN.n_processors)
     occupied = replace(larger, n_groups=int(OCCUPIED * PLAN.n_groups))
     rows.append(_row("50 machines of 16 processors", PLAN, costs, ""))
-    rows.append(_row("the same, a shard a processor (`shards=800`)", larger, costs, ""))
+    rows.append(_row("the same, a shard a processor", larger, costs, ""))
     rows.append(_row("the same, were rows of empty groups not sent", occupied, costs, ""))
     return Section(
         "A plan for ten billion claims, simulated",
