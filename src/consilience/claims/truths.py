@@ -76,20 +76,12 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
     if claims.domain == "common":
         return replace(with_labels(claims, added), notes=notes)
     values = _distinct(claims, added)
-    candidate_value = positions(_vocabulary(claims.values), values)[claims.candidate_value]
     owners = np.concatenate([claims.candidate_object(), object_[is_new]])
+    candidate_value = _renumbered(claims, values)
     spanned = domains(
         owners, np.concatenate([candidate_value, positions(added, values)]), claims.n_objects, len(values)
     )
-    claimed = candidate_value[claims.claim_candidate]
-    return replace(
-        claims,
-        values=values,
-        first_candidate=spanned[0],
-        candidate_value=spanned[1],
-        claim_candidate=find_candidates(claims.claim_object(), claimed, *spanned, len(values)),
-        notes=notes,
-    )
+    return replace(_spanned(claims, values, *spanned), notes=notes)
 
 
 def new_labels(truths: Truths, claims: Claims) -> Any:
@@ -102,16 +94,25 @@ def new_labels(truths: Truths, claims: Claims) -> Any:
 def with_labels(claims: Claims, labels: Any) -> Claims:
     """Claims on a common label set that has these labels too."""
     values = _distinct(claims, labels)
-    renumbered = positions(_vocabulary(claims.values), values)
-    spanned = common_domains(claims.n_objects, len(values))
-    claimed = renumbered[claims.candidate_value][claims.claim_candidate]
+    return _spanned(claims, values, *common_domains(claims.n_objects, len(values)))
+
+
+def _spanned(claims: Claims, values: Any, first_candidate: Int, candidate_value: Int) -> Claims:
+    """The same claims, on domains of these values that hold what is claimed."""
+    claimed = _renumbered(claims, values)[claims.claim_candidate]
+    spanned = first_candidate, candidate_value, len(values)
     return replace(
         claims,
         values=values,
-        first_candidate=spanned[0],
-        candidate_value=spanned[1],
-        claim_candidate=find_candidates(claims.claim_object(), claimed, *spanned, len(values)),
+        first_candidate=first_candidate,
+        candidate_value=candidate_value,
+        claim_candidate=find_candidates(claims.claim_object(), claimed, *spanned),
     )
+
+
+def _renumbered(claims: Claims, values: Any) -> Int:
+    """(n_candidates,) the value of each candidate, among these."""
+    return positions(_vocabulary(claims.values), values)[claims.candidate_value]
 
 
 def _new_values(truths: Truths, claims: Claims, is_new: NDArray[np.bool_]) -> Any:
