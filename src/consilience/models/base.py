@@ -303,9 +303,9 @@ def truth_prior(claims: Claims, known: Any) -> tuple[Claims, Float, NDArray[np.b
     """
     known_candidate = is_known = None
     if known is not None:
-        from consilience.claims.reading import align_truths, extend_domains, read_truths
+        from consilience.claims.truths import align_truths, extend_domains
 
-        truths = read_truths(known)
+        truths = as_truths(known)
         claims = extend_domains(claims, truths)
         known_candidate = align_truths(truths, claims)
     domain_size = np.diff(claims.first_candidate)
@@ -337,6 +337,13 @@ def as_claims(claims: Any) -> Claims:
     from consilience.claims.reading import read_claims
 
     return read_claims(claims)
+
+
+def as_truths(known: Any) -> Any:
+    """Truths as they are; anything else through `read_truths`."""
+    from consilience.claims.reading import read_truths
+
+    return read_truths(known)
 
 
 def provenance(engine: str, runner: str) -> dict[str, Any]:

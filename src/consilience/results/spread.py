@@ -22,12 +22,15 @@ from consilience.runners.spread import Spread
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from consilience.claims.truths import Truths
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpreadFit:
     """The answer of a model to claims in parts. What it has in common with a Fit means the same.
 
     parts, truth, decision : by part, as the runner keeps them
+    known                  : truths that the model was given
     """
 
     model: str
@@ -35,6 +38,7 @@ class SpreadFit:
     learned: Mapping[str, Any]
     claims: Spread
     parts: Sequence[Any]
+    known: Truths | None
     truth: Sequence[Any]
     decision: Sequence[Any]
     source_reliability: Float
@@ -89,7 +93,7 @@ class SpreadFit:
         from consilience.results.score import no_overlap
 
         truths = read_truths(truth)
-        _, (n_right, n_gold, n_known) = self._each(_right, truths)
+        _, (n_right, n_gold, n_known) = self._each(_right, truths, self.known)
         if not n_gold + n_known:
             raise no_overlap(truths, "truth")
         return int(n_gold), float(n_right / n_gold) if n_gold else None
@@ -155,31 +159,33 @@ class SpreadFit:
         )
 
 
-def _claims_by_source(part: Any, given: None, prior: None, truth: Float, decision: Int) -> tuple[None, Int]:
-    claims: Claims = part[0]
-    return None, np.bincount(claims.claim_source, minlength=claims.n_sources)
+def _claims_by_source(
+    part: Claims, given: None, prior: None, truth: Float, decision: Int
+) -> tuple[None, Int]:
+    return None, np.bincount(part.claim_source, minlength=part.n_sources)
 
 
-def _truths(part: Any, given: None, prior: None, truth: Float, decision: Int) -> tuple[None, tuple[Any]]:
+def _truths(part: Claims, given: None, prior: None, truth: Float, decision: Int) -> tuple[None, tuple[Any]]:
     from consilience.results.tables import decided
 
-    return None, (decided(part[0], truth, decision),)
+    return None, (decided(part, truth, decision),)
 
 
-def _right(part: Any, truths: Any, prior: None, truth: Float, decision: Int) -> tuple[None, Int]:
+def _right(
+    part: Claims, truths: Truths, known: Truths | None, truth: Float, decision: Int
+) -> tuple[None, Int]:
     """Decided right, with gold, and with gold that was known."""
     from consilience.claims.truths import align_truths
 
-    claims, _, is_known = part
-    gold = align_truths(truths, claims)
-    known = np.zeros(len(gold), np.bool_) if is_known is None else is_known
-    has_gold = (gold != -1) & ~known
+    gold = align_truths(truths, part)
+    is_known = np.zeros(len(gold), np.bool_) if known is None else align_truths(known, part) != -1
+    has_gold = (gold != -1) & ~is_known
     right = np.count_nonzero(decision[has_gold] == gold[has_gold])
-    return None, np.array([right, np.count_nonzero(has_gold), np.count_nonzero((gold != -1) & known)])
+    return None, np.array([right, np.count_nonzero(has_gold), np.count_nonzero((gold != -1) & is_known)])
 
 
 def _write(
-    part: Any, folder: str, prior: None, truth: Float, decision: Int, number: int
+    part: Claims, folder: str, prior: None, truth: Float, decision: Int, number: int
 ) -> tuple[None, tuple[str]]:
     """Write this part's truths, once whole under its name: where it is tried again, the same bytes."""
     import pyarrow as pa
@@ -190,7 +196,7 @@ def _write(
     from consilience.results.tables import decided
 
     name, sink = f"part-{number:05}.parquet", pa.BufferOutputStream()
-    pq.write_table(decided(part[0], truth, decision), sink, row_group_size=ROWS_AT_A_TIME)
+    pq.write_table(decided(part, truth, decision), sink, row_group_size=ROWS_AT_A_TIME)
     Path(folder).mkdir(parents=True, exist_ok=True)
     replace_file(Path(folder) / name, sink.getvalue().to_pybytes())
     return None, (name,)

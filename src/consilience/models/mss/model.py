@@ -20,6 +20,7 @@ from consilience.models.base import (
     Progress,
     Resumable,
     as_claims,
+    as_truths,
     digests,
     identity_of,
     provenance,
@@ -188,13 +189,17 @@ class MSS:
         if self.inference != "partition":
             raise SettingsError("inference", "'partition' for claims that a cluster read", self.inference)
         started = time.perf_counter()
+        known = None if known is None else as_truths(known)
         parts, table = prepared(claims, known)
-        with kept.during(partial(identity_of, self, partial(digests_of, claims, parts), seed, kernel.name)):
+        with kept.during(
+            partial(identity_of, self, partial(digests_of, claims, parts, known), seed, kernel.name)
+        ):
             found = self._partition(table, seed, kernel, progress, kept)
         reported = answer(found, seed)
         return SpreadFit(
             claims=claims,
             parts=parts,
+            known=known,
             truth=reported.truth,
             decision=reported.decision,
             seconds=time.perf_counter() - started,
