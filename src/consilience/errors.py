@@ -25,6 +25,18 @@ from dataclasses import dataclass
 class ConsilienceError(Exception):
     """Root of everything this package raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # As it is, message and data: Python would call the constructor with the message alone.
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(
+    kind: type[ConsilienceError], args: tuple[object, ...], data: dict[str, object]
+) -> ConsilienceError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(data)
+    return error
+
 
 class InputError(ConsilienceError, ValueError):
     """What the user gave is wrong."""

@@ -76,7 +76,13 @@ def _stored(address: str) -> list[str]:
     fixed = rest[: rest.index("*")].rpartition("/")[0] if "*" in rest else rest
     try:
         store, base = fs.FileSystem.from_uri(f"{scheme}://{fixed}")
-        if store.get_file_info(base).type == fs.FileType.File:
+        kind = store.get_file_info(base).type
+        if kind == fs.FileType.NotFound:
+            raise ClaimsError(
+                address,
+                [Problem("missing-file", f"There is nothing at {scheme}://{fixed}.", "Check the address.")],
+            )
+        if kind == fs.FileType.File:
             return [address]
         there = store.get_file_info(fs.FileSelector(base, recursive=True))
     except (OSError, pa.ArrowException) as why:
@@ -86,7 +92,15 @@ def _stored(address: str) -> list[str]:
         f"{scheme}://{fixed}{info.path[len(base) :]}" for info in there if info.type == fs.FileType.File
     ]
     wanted = [file for file in inside if file.lower().endswith(PARQUET_ENDINGS)]
-    return [file for file in wanted if fnmatchcase(file, address)] if "*" in rest else wanted
+    if "*" not in rest:
+        return wanted
+    # As in a shell, * stays within a folder and ** does not.
+    deep = "**" in rest
+    return [
+        file
+        for file in wanted
+        if fnmatchcase(file, address) and (deep or file.count("/") == address.count("/"))
+    ]
 
 
 def _sorted_parquet(path: str, files: list[str]) -> list[str]:
@@ -138,7 +152,7 @@ def _is_result(folder: Path) -> bool:
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(manifest, dict) and manifest.get("format") == "consilience result"
+    return isinstance(manifest, dict) and str(manifest.get("format")).startswith("consilience result")
 
 
 def _saved_result(folder: Path) -> Problem:

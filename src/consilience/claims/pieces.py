@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset
 from numpy.typing import NDArray
 
 from consilience.claims import checks
@@ -93,7 +94,7 @@ class Survey:
 
     marks  : objects, each standing for as many rows: so many at the most of a file
     weight : (n_marks,) rows that each stands for
-    labels : distinct values; None where they are too many to be labels
+    labels : distinct values; None where they are too many to be labels, unless it was asked for them
     pairs  : distinct pairs of object and value, so many that it is seen whether labels recur
     """
 
@@ -104,6 +105,7 @@ class Survey:
     pairs: frozenset[tuple[Any, Any]]
     n_dropped: int
     problems: tuple[Problem, ...]
+    most_labels: float
 
     def __add__(self, other: Survey) -> Survey:
         labels = None
@@ -113,10 +115,11 @@ class Survey:
             _distinct([self.sources, other.sources]),
             _concatenated([self.marks, other.marks]),
             np.concatenate([self.weight, other.weight]),
-            labels if labels is None or len(labels) <= MOST_COMMON_LABELS else None,
+            labels if labels is None or len(labels) <= self.most_labels else None,
             self.pairs | other.pairs if len(self.pairs) < ENOUGH_PAIRS else self.pairs,
             self.n_dropped + other.n_dropped,
             self.problems + other.problems,
+            self.most_labels,
         )
 
     def domain(self, asked: Any) -> Any:
@@ -135,14 +138,22 @@ class Survey:
         return splitters
 
 
-def survey(file: str, reader: Reader) -> Survey:
-    """Look through a file."""
+def survey(file: str, reader: Reader, most_labels: float = MOST_COMMON_LABELS) -> Survey:
+    """Look through a file; what cannot be read of it is a problem like any other."""
+    try:
+        return _surveyed(file, reader, most_labels)
+    except ClaimsError as error:
+        nothing = pa.nulls(0)
+        return Survey(nothing, nothing, np.zeros(0, np.int64), None, frozenset(), 0, error.problems, 0)
+
+
+def _surveyed(file: str, reader: Reader, most_labels: float) -> Survey:
     columns, numbers, problems = reader.read(file)
     objects, values = columns["object"], columns["value"]
     in_order, n_rows = np.sort(objects.codes), len(numbers)
     at = np.unique(np.linspace(0, n_rows, min(MARKS, n_rows), endpoint=False).astype(np.int64))
     labels, pairs = None, set()
-    if len(values.vocabulary) <= MOST_COMMON_LABELS:
+    if len(values.vocabulary) <= most_labels:
         labels = values.vocabulary
         both = np.unique(objects.codes.astype(np.int64) * max(len(labels), 1) + values.codes)[:ENOUGH_PAIRS]
         for m, v in zip(*np.divmod(both, max(len(labels), 1)), strict=True):
@@ -155,6 +166,7 @@ def survey(file: str, reader: Reader) -> Survey:
         frozenset(pairs),
         _n_rows(file) - n_rows,
         tuple(problems),
+        most_labels,
     )
 
 
@@ -207,12 +219,13 @@ class Made:
     """What came of making parts; it adds, part by part in their order.
 
     left_out : rows that repeat another, or say otherwise than the one that was kept
+    used     : (n_labels,) how many parts claim each label; 0 where there are none
     """
 
     n_objects: tuple[int, ...] = ()
     n_claims: tuple[int, ...] = ()
     left_out: int = 0
-    notes: tuple[str, ...] = ()
+    used: Any = 0
     problems: tuple[Problem, ...] = ()
 
     def __add__(self, other: Made) -> Made:
@@ -226,13 +239,10 @@ def put_together(
     pieces = [piece for piece in pieces if len(piece.row)]
     if not pieces:
         return None, Made()
-    values = _column([piece.values for piece in pieces])
-    if labels is not None:
-        values = Column(labels, positions(values.vocabulary, labels)[values.codes])
     columns = {
         "source": Column(sources, np.concatenate([piece.source for piece in pieces])),
         "object": _column([piece.objects for piece in pieces]),
-        "value": values,
+        "value": _column([piece.values for piece in pieces]),
     }
     sizes = [len(piece.row) for piece in pieces]
     rows = Places(
@@ -242,10 +252,15 @@ def put_together(
     )
     read = Read("The table", "pyarrow", dict(reader.names), columns, rows, (), ())
     try:
-        claims = encode_claims(read, domain, on_conflict)
+        claims = encode_claims(read, domain if labels is None else labels.to_pylist(), on_conflict)
     except ClaimsError as error:
         return None, Made(problems=error.problems)
-    made = Made((claims.n_objects,), (claims.n_claims,), sum(sizes) - claims.n_claims, claims.notes)
+    used: Any = 0
+    if labels is not None:
+        is_used = np.zeros(len(labels), np.int64)
+        is_used[claims.candidate_value[claims.claim_candidate]] = 1
+        claims, used = replace(claims, domain="common"), is_used
+    made = Made((claims.n_objects,), (claims.n_claims,), sum(sizes) - claims.n_claims, used)
     return replace(claims, sources=range(len(sources)), notes=()), made
 
 

@@ -61,7 +61,7 @@ def read_claims(
         _refuse_choices("claims", chosen | {"on_conflict": on_conflict, "on_missing": on_missing})
         return table
     check_domain(domain)
-    _check_choice("on_conflict", on_conflict, ("error", "first", "last", "most frequent"))
+    check_choices(on_conflict, on_missing)
     return encode_claims(
         _read(table, {"source": source, "object": object, "value": value}, on_missing), domain, on_conflict
     )
@@ -209,6 +209,12 @@ def _refuse_choices(what: str, chosen: dict[str, Any]) -> None:
         default = defaults.get(setting)
         if choice is not default and not (isinstance(choice, str) and choice == default):
             raise SettingsError(setting, f"left out: the {what} are already read", choice)
+
+
+def check_choices(on_conflict: object, on_missing: object) -> None:
+    """SettingsError where a rule is none of those that there are."""
+    _check_choice("on_conflict", on_conflict, ("error", "first", "last", "most frequent"))
+    _check_choice("on_missing", on_missing, ("error", "drop"))
 
 
 def _check_choice(setting: str, given: object, choices: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from consilience.cli.output import Screen
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Rows of each table that are shown."""
+EVERY = 1.0
+"""Seconds from a line of progress to the next, at the least."""
 
 
 def chosen_runner(runner: str, address: str | None) -> Runner:
@@ -69,10 +72,12 @@ def fit_spread(
         raise InputError(
             f"A cluster fits mss, and {model.name} works on a whole table at once: leave out --runner ray."
         )
-    if runner.dashboard:
-        screen.say(f"The cluster at work: {runner.dashboard}")
     gold, helpful = (None if name is None else read_gold(name, object_, value) for name in (truth, known))
+    address = runner.address
     how: dict[str, Any] = {"domain": domain_of(domain), "on_conflict": on_conflict, "on_missing": on_missing}
+    screen.say(f"{'Starting Ray on this machine' if address is None else f'Connecting to {address}'} …")
+    if dashboard := runner.connect():
+        screen.say(f"The cluster at work: {dashboard}")
     table = runner.read(claims, source=source, object=object_, value=value, **how)
     screen.say(
         f"The cluster read {quantity(table.n_claims, 'claim')} by {quantity(table.n_sources, 'source')} on "
@@ -89,8 +94,14 @@ def fit_spread(
             n_others = quantity(len(truths.objects) - n_found, "truth")
             screen.say(f"  {n_others} of {len(truths.objects):,} about objects without claims, not used.")
 
+    told = -EVERY
+
     def progress(stage: str, sweep: int, bound: float) -> None:
-        screen.say(f"  {stage}: sweep {sweep:,}, bound {bound:,.2f}")
+        """A line for every sweep that takes its time, of the many short ones now and then one."""
+        nonlocal told
+        if time.monotonic() >= told + EVERY:
+            told = time.monotonic()
+            screen.say(f"  {stage}: sweep {sweep:,}, bound {bound:,.2f}")
 
     fit = model.fit(table, known=helpful, seed=seed, engine=engine, progress=progress, checkpoint=checkpoint)
     if out is not None:
@@ -101,8 +112,8 @@ def fit_spread(
     if not screen.quiet:
         _show(screen, fit)
     if gold is not None:
-        n_gold, accuracy = fit.accuracy(gold)
-        found |= {"n_gold": n_gold, "accuracy": accuracy}
+        n_gold, n_known, accuracy = fit.accuracy(gold)
+        found |= {"n_gold": n_gold, "n_known": n_known, "accuracy": accuracy}
         right = "none of them was left to find" if accuracy is None else f"{accuracy:.1%} right"
         screen.say(f"\nScore: {right}, {n_gold:,} objects with a gold truth")
     for warning in fit.warnings:

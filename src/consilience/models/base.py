@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import consilience
 from consilience.claims.encoding import Claims, Float
-from consilience.errors import BoundError, SettingsError, UnsuitableTableError
+from consilience.errors import BoundError, InputError, SettingsError, UnsuitableTableError
 from consilience.kernels.choose import choose as choose_kernel
 from consilience.kernels.segments import Labels, Segments
 from consilience.results.cautions import Caution, Connected, disconnected
@@ -28,6 +28,7 @@ from consilience.results.decide import decide
 from consilience.results.fit import Fit
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
+from consilience.runners.spread import Spread
 
 Progress = Callable[[str, int, float], None]
 """Told after each sweep: the stage, the sweep's number, the bound (NaN where a model has none)."""
@@ -334,6 +335,11 @@ def as_claims(claims: Any) -> Claims:
     """Claims as they are; anything else through `read_claims`."""
     if isinstance(claims, Claims):
         return claims
+    if isinstance(claims, Spread):
+        raise InputError(
+            "Claims that a cluster read stay there, and only mss fits them there: read them with `read_claims` for "
+            "other models."
+        )
     from consilience.claims.reading import read_claims
 
     return read_claims(claims)

@@ -80,7 +80,10 @@ class Checkpoint:
             if self.trouble:
                 stopped.add_note(self.trouble)
             elif self._is_ours:
-                stopped.add_note(f"What was found so far is in {self.path}: resume from it to go on.")
+                stopped.add_note(
+                    f"What was found so far is in {self.path}: go on from it with --resume, or, in Python, with "
+                    "checkpoint=."
+                )
             raise
         self._leave(begun)
 

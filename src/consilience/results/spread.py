@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from consilience.claims.truths import Truths
 
 
+TRUTHS, OTHER_FILES = "truths.parquet", ("sources.parquet", "groups.parquet", "trace.json")
+"""The folder that parts write to, and the files beside it."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SpreadFit:
     """The answer of a model to claims in parts. What it has in common with a Fit means the same.
@@ -87,8 +91,9 @@ class SpreadFit:
         _, tables = self._each(_truths)
         return pa.concat_tables(tables)
 
-    def accuracy(self, truth: Any) -> tuple[int, float | None]:
-        """How many objects have a gold truth that the model was not given, and the share decided right."""
+    def accuracy(self, truth: Any) -> tuple[int, int, float | None]:
+        """How many objects have a gold truth, those left out whose truth the model was given; how many these are; and
+        the share decided right."""
         from consilience.claims.reading import read_truths
         from consilience.results.score import no_overlap
 
@@ -96,7 +101,7 @@ class SpreadFit:
         _, (n_right, n_gold, n_known) = self._each(_right, truths, self.known)
         if not n_gold + n_known:
             raise no_overlap(truths, "truth")
-        return int(n_gold), float(n_right / n_gold) if n_gold else None
+        return int(n_gold), int(n_known), float(n_right / n_gold) if n_gold else None
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the result into `folder`, whole or not at all: the truths are files of `truths.parquet`, one a part.
@@ -106,15 +111,16 @@ class SpreadFit:
         import pyarrow.parquet as pq
 
         from consilience.results.atomic import replacing
-        from consilience.results.manifest import MANIFEST, SCHEMA, SPREAD_FORMAT, sealed
+        from consilience.results.manifest import MANIFEST, SCHEMA, SPREAD_FORMAT, digest, sealed
         from consilience.results.storage import check_target, write_json
 
         target = check_target(folder)
         with replacing(target) as fresh:
-            (fresh / "truths.parquet").mkdir()
+            (fresh / TRUTHS).mkdir()
             numbers = list(range(len(self.parts)))
-            _, files = self._each(_write, str(fresh / "truths.parquet"), None, numbers)
-            missing = [name for name in files if not (fresh / "truths.parquet" / name).exists()]
+            _, written = self._each(_write, str(fresh / TRUTHS), None, numbers)
+            files = dict(written)
+            missing = [name for name in files if not (fresh / name).exists()]
             if missing:
                 raise InputError(
                     f"Cannot save in {str(folder)!r}: {len(missing):,} of {len(files):,} parts were written on "
@@ -143,7 +149,7 @@ class SpreadFit:
                     "warnings": [Caution.read(warning).record() for warning in self.warnings],
                 },
                 "claims": {"columns": self.claims.columns, "notes": self.claims.notes},
-                "files": dict.fromkeys(("truths.parquet", "sources.parquet", "groups.parquet", "trace.json")),
+                "files": {**files, **{name: digest(fresh / name) for name in OTHER_FILES}},
             }
             write_json(fresh / MANIFEST, sealed(json.loads(json.dumps(manifest, allow_nan=False))))
         return target
@@ -186,12 +192,13 @@ def _right(
 
 def _write(
     part: Claims, folder: str, prior: None, truth: Float, decision: Int, number: int
-) -> tuple[None, tuple[str]]:
+) -> tuple[None, tuple[tuple[str, str]]]:
     """Write this part's truths, once whole under its name: where it is tried again, the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from consilience.results.atomic import replace_file
+    from consilience.results.manifest import digest
     from consilience.results.storage import ROWS_AT_A_TIME
     from consilience.results.tables import decided
 
@@ -199,4 +206,4 @@ def _write(
     pq.write_table(decided(part, truth, decision), sink, row_group_size=ROWS_AT_A_TIME)
     Path(folder).mkdir(parents=True, exist_ok=True)
     replace_file(Path(folder) / name, sink.getvalue().to_pybytes())
-    return None, (name,)
+    return None, ((f"{TRUTHS}/{name}", digest(Path(folder) / name)),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from itertools import pairwise
 from pathlib import Path
@@ -94,7 +94,7 @@ def _obstacle(target: Path) -> str | None:
     """
     while True:
         try:
-            there = set(os.listdir(target))
+            there = set(_inside(target))
         except FileNotFoundError:
             return None
         except NotADirectoryError:
@@ -121,6 +121,13 @@ def _obstacle(target: Path) -> str | None:
                 "which consilience did not write. Move that away or choose another folder; nothing was changed."
             )
         return None
+
+
+def _inside(folder: Path) -> Iterator[str]:
+    """What is in a folder, and in the folders in it, by the names that a manifest has."""
+    for name in os.listdir(folder):
+        within = os.listdir(folder / name) if os.path.isdir(folder / name) else []
+        yield from (f"{name}/{each}" for each in within) if within else (name,)
 
 
 def load(folder: str | os.PathLike[str]) -> Fit:

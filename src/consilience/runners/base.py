@@ -38,7 +38,7 @@ class Runner(Protocol):
         *kept: Sequence[Any],
     ) -> tuple[Sequence[Any], S]:
         """A step on every shard, `step(shard, given, prior, *kept of the shard)`: what each shard keeps, for later
-        steps or `fetch`, and the sum of what they give."""
+        steps or `fetch`, and the sum of what they give. A step itself maps nothing: it may have the last thread."""
         ...
 
     def fetch(self, kept: Sequence[Any]) -> list[Any]:

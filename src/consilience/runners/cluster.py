@@ -8,22 +8,26 @@ Actors would keep state between tasks more cheaply, and lose it with their worke
 from __future__ import annotations
 
 import logging
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
+from socket import create_connection
 from threading import Event
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 import ray
 from ray._private import ray_constants
 
-from consilience.claims.domains import check_domain
+from consilience.claims.domains import MOST_COMMON_LABELS, check_domain
 from consilience.claims.files import parquet_files
 from consilience.claims.lookalikes import lookalikes
 from consilience.claims.pieces import Reader, put_together, split, survey
+from consilience.claims.reading import check_choices
 from consilience.claims.words import SHOWN, quantity
 from consilience.errors import ClaimsError, InputError, Problem, SettingsError
 from consilience.runners.base import L, R, S
@@ -35,8 +39,10 @@ CLAIMS_A_SHARD = 2_000_000
 ADDED_AT_A_TIME = 8
 """Statistics that one task adds."""
 LOOPBACK = "127.0.0.1"
-MOST_RETRIES = -1
-"""A task whose worker or machine is lost is tried again, however often."""
+ANSWERS_WITHIN = 5.0
+"""Seconds."""
+MOST_RETRIES = 50
+"""A task whose worker or machine is lost is tried again so often: one that kills its worker must come to an end."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +50,30 @@ class Ray:
     """Runs shards on a Ray cluster.
 
     address : of a cluster, such as "auto" or "ray-head:6379"; None starts one on this machine, unless this process is
-              connected already
+              connected already. Nothing is connected before there is something to run
     shards  : how many to cut a table into; None is what suits its size
     """
 
     address: str | None = None
     shards: int | None = None
-    dashboard: str | None = field(default=None, init=False)
-    """Where a browser sees the cluster at work, where it has a dashboard."""
     name: ClassVar[str] = "ray"
     _held: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.shards is not None and self.shards < 1:
             raise SettingsError("shards", "a positive whole number or None", self.shards)
+
+    def connect(self) -> str | None:
+        """Connect this process, unless it is connected: the address of the cluster's dashboard, where there is one."""
         if not ray.is_initialized():
-            object.__setattr__(self, "dashboard", connect(self.address))
+            return _connected(self.address)
+        there = ray.get_runtime_context().gcs_address
+        if self.address not in (None, "auto", there):
+            raise InputError(
+                f"This process is connected to the cluster at {there}, not to {self.address}. Call ray.shutdown() "
+                "first."
+            )
+        return None
 
     @property
     def here(self) -> Inline:
@@ -68,6 +82,7 @@ class Ray:
 
     def n_shards(self, n_claims: int) -> int:
         """One a processor at the least, and none too large."""
+        self.connect()
         n_processors = int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
         return self.shards or max(n_processors, -(-n_claims // CLAIMS_A_SHARD))
 
@@ -80,6 +95,7 @@ class Ray:
         *kept: Sequence[Any],
     ) -> tuple[Sequence[Any], S]:
         """A step on every shard, each a task; what shards keep stays where it is."""
+        self.connect()
         said = ray.put(given), ray.put(prior)
         done = [
             _step.remote(step, self._hold(shard), *said, *its)
@@ -116,6 +132,10 @@ class Ray:
         """
         path = os.fspath(path)
         check_domain(domain)
+        check_choices(on_conflict, on_missing)
+        if isinstance(domain, Mapping):
+            expected = "a rule or a list of labels: a cluster has no domains by object"
+            raise SettingsError("domain", expected, "a mapping")
         files = parquet_files(path)
         if not files:
             advice = "Write the table as Parquet, or fit it with runner='inline'."
@@ -123,7 +143,10 @@ class Ray:
                 path, [Problem("unknown-format", "A cluster reads Parquet files, and this is none.", advice)]
             )
         reader = Reader.of(path, files, {"source": source, "object": object, "value": value}, on_missing)
-        seen = reduce(add, _get([_survey.remote(file, reader) for file in files]))
+        self.connect()
+        is_common = isinstance(domain, str) and domain == "common"
+        most_labels = math.inf if is_common else MOST_COMMON_LABELS
+        seen = reduce(add, _get([_survey.remote(file, reader, most_labels) for file in files]))
         _refuse(path, seen.problems)
         if not len(seen.sources):
             _refuse(
@@ -138,18 +161,22 @@ class Ray:
         pieces: list[Any] = [cut.remote(file, reader, sources, splitters) for file in files]
         if n_parts == 1:  # then Ray gives the one object, not a list of it
             pieces = [[piece] for piece in pieces]
-        how = reader, sources, labels, domain, on_conflict
-        done = [_part.remote(*how, *(of_file[k] for of_file in pieces)) for k in range(n_parts)]
-        made = _get([made for _, made in done])
-        whole = reduce(add, made)
-        _refuse(path, whole.problems)
+        while True:
+            how = reader, sources, labels, domain, on_conflict
+            done = [_part.remote(*how, *(of_file[k] for of_file in pieces)) for k in range(n_parts)]
+            made = _get([made for _, made in done])
+            whole = reduce(add, made)
+            _refuse(path, whole.problems)
+            if labels is None or whole.used.all():
+                break
+            # Some labels were only in rows that gave way to others.
+            labels = labels.filter(pa.array(whole.used > 0))
         notes = [f"{quantity(seen.n_dropped, 'row')} with an empty cell dropped."] if seen.n_dropped else []
         if whole.left_out:
             notes.append(
                 f"{quantity(whole.left_out, 'row')} merged with another of the same source and object."
             )
-        notes += _some(whole.notes)
-        notes += lookalikes({"source": seen.sources})
+        notes += lookalikes({"source": seen.sources} | ({} if labels is None else {"value": labels}))
         return Spread(
             runner=self,
             parts=[part for (part, _), each in zip(done, made, strict=True) if each.n_objects],
@@ -169,17 +196,20 @@ class Ray:
         return self._held[shard]
 
 
-def connect(address: str | None) -> str | None:
-    """Connect this process to a cluster, without an address to one of its own, on this machine and for itself: the
-    address of its dashboard."""
+def _connected(address: str | None) -> str | None:
+    """Connect to a cluster, without an address to one of our own, on this machine: the address of its dashboard."""
     quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
+        if address is not None and "://" not in address and ":" in address:
+            # Ray itself asks for minutes, and hears no Ctrl-C while it does.
+            host, _, port = address.rpartition(":")
+            create_connection((host, int(port)), timeout=ANSWERS_WITHIN).close()
         if address is None:
             _keep_to_this_machine()
             context = ray.init(address="local", _node_ip_address=LOOPBACK, **quiet)
         else:
             context = ray.init(address=address, **quiet)
-    except (ConnectionError, TimeoutError, RuntimeError, ValueError) as why:
+    except (OSError, RuntimeError, ValueError) as why:
         where = "on this machine" if address is None else f"at {address!r}"
         raise InputError(
             f"There is no Ray cluster {where} that answers ({' '.join(str(why).split())[:200]}). Start one with "
@@ -202,7 +232,7 @@ def _get(refs: Sequence[Any]) -> list[Any]:
         found: list[Any] = ray.get(list(refs))
         return found
     except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
+        raise error.cause or error from None
 
 
 def _refuse(path: str, problems: Sequence[Problem]) -> None:
@@ -212,15 +242,6 @@ def _refuse(path: str, problems: Sequence[Problem]) -> None:
             more = f"{len(problems) - len(shown):,} more of this kind, in other files or parts."
             shown.append(Problem("more", more, "Mend these first, and look again."))
         raise ClaimsError(path, shown)
-
-
-def _some(notes: Sequence[str]) -> list[str]:
-    """The first few notes of parts."""
-    more = len(notes) - SHOWN
-    return [
-        *notes[:SHOWN],
-        *([f"{quantity(more, 'more note')} like these, of other parts."] if more > 0 else []),
-    ]
 
 
 @ray.remote(num_returns=2, max_retries=MOST_RETRIES)
@@ -234,8 +255,8 @@ def _add(*stats: Any) -> Any:
 
 
 @ray.remote(max_retries=MOST_RETRIES)
-def _survey(file: str, reader: Reader) -> Any:
-    return survey(file, reader)
+def _survey(file: str, reader: Reader, most_labels: float) -> Any:
+    return survey(file, reader, most_labels)
 
 
 @ray.remote(max_retries=MOST_RETRIES)

@@ -91,3 +91,6 @@ def _processors() -> int:
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads that stay: a sweep of a small table is over sooner than they are made."""
     return ThreadPoolExecutor(threads, "consilience")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not come along

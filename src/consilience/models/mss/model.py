@@ -150,7 +150,12 @@ class MSS:
         seed = whole_number("seed", seed, 0)
         kept = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         if isinstance(claims, Spread):
-            return self._fit_spread(claims, known, seed, choose_kernel(engine), progress, kept)
+            if runner not in ("inline", claims.runner):
+                raise SettingsError("runner", "left out: the claims are where a cluster read them", runner)
+            done = self._fit_spread(claims, known, seed, choose_kernel(engine), progress, kept)
+            if kept is not checkpoint:
+                kept.remove()
+            return done
         choose_kernel(engine)
         where, claims = choose_runner(runner), as_claims(claims)
         kernel = choose_kernel(engine, claims.n_claims)
@@ -191,9 +196,7 @@ class MSS:
         started = time.perf_counter()
         known = None if known is None else as_truths(known)
         parts, table = prepared(claims, known)
-        with kept.during(
-            partial(identity_of, self, partial(digests_of, claims, parts, known), seed, kernel.name)
-        ):
+        with kept.during(partial(identity_of, self, partial(digests_of, table), seed, kernel.name)):
             found = self._partition(table, seed, kernel, progress, kept)
         reported = answer(found, seed)
         return SpreadFit(
