@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import Result
 
-from consilience.models.registry import MODELS
+from consilience.models.registry import HOMES
 from consilience.models.vote import Vote
 
 Run = Callable[..., Result]
@@ -16,6 +18,14 @@ KEYS = {
     "model", "n_sources", "n_objects", "n_claims", "n_groups", "bound", "sweeps", "seconds", "converged", "seed",
     "n_gold", "accuracy", "log_loss", "calibration_error", "peak_memory", "warnings", "cautions", "error",
 }  # fmt: skip
+
+
+def register(monkeypatch: pytest.MonkeyPatch, model: type[Vote]) -> None:
+    """Let a model be known by its name."""
+    module = ModuleType(f"consilience.models.{model.name}")
+    setattr(module, model.__name__, model)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(HOMES, model.name, f"{model.name}:{model.__name__}")
 
 
 def test_json_is_a_list_with_an_object_for_each_model(run: Run, claims: Path, truth: Path) -> None:
@@ -49,7 +59,7 @@ def test_a_model_that_fails_is_named_and_the_others_go_on(
         def solve(self, table, seed, tell):  # type: ignore[no-untyped-def]
             raise MemoryError("too large")
 
-    monkeypatch.setitem(MODELS, "broken", Broken)
+    register(monkeypatch, Broken)
     done = run("compare", claims, "--truth", truth, "--models", "broken,vote", "--json")
     assert done.exit_code == 0, done.stderr
     broken, vote = json.loads(done.stdout)
@@ -81,7 +91,7 @@ def test_an_interruption_keeps_what_is_done(
         def solve(self, table, seed, tell):  # type: ignore[no-untyped-def]
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(MODELS, "stopped", Stopped)
+    register(monkeypatch, Stopped)
     done = run("compare", claims, "--truth", truth, "--models", "vote,stopped", "--json")
     assert done.exit_code == 130
     assert [each["model"] for each in json.loads(done.stdout)] == ["vote"]
