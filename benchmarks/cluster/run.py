@@ -50,8 +50,9 @@ from planted import MILLION, N_GROUPS, N_LABELS, Planted
 
 HERE = Path(__file__).parent
 TRIES = 10
-SMALL = 100_000
-"""Claims of the tables that are fitted while something is killed: all sweeps of these are on the cluster."""
+SMALL, SAMPLED = 20_000, 600_000
+"""Claims of the tables that are fitted while something is killed, all of whose sweeps are on the cluster; and of one that
+is searched in samples."""
 MODEL = cs.MSS(n_starts=1)
 N_FILES = 50
 
@@ -106,7 +107,7 @@ def bits_of(fit: Any) -> str:
 
 def bits(_: list[int] | None) -> Iterator[dict[str, Any]]:
     """On several nodes and in several shards, beside this process."""
-    for n_claims in (SMALL, 6 * SMALL):  # the second is searched in samples
+    for n_claims in (SMALL, SAMPLED):
         with planted(n_claims, 5) as folder:
             expected = bits_of(MODEL.fit(cs.read_claims(folder)))
             for n_nodes in (1, 2, 3):
