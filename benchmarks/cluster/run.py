@@ -51,7 +51,7 @@ from planted import MILLION, N_GROUPS, N_LABELS, Planted
 HERE = Path(__file__).parent
 TRIES = 10
 SMALL, SAMPLED = 20_000, 600_000
-"""Claims of the tables that are fitted while something is killed, all of whose sweeps are on the cluster; and of one that
+"""Claims of tables that are fitted while something is killed, all of whose sweeps are on the cluster; and of one that
 is searched in samples."""
 MODEL = cs.MSS(n_starts=1)
 N_FILES = 50
