@@ -150,14 +150,21 @@ def _kills(kill: Callable[[Cluster, np.random.Generator], bool]) -> Iterator[dic
         undisturbed = MODEL.fit(Ray(shards=6).read(folder)).seconds
         for _ in range(TRIES):
             spread = Ray(shards=6).read(folder)
-            at, told = rng.uniform(0.05, 0.8) * undisturbed, [0]
+            at, told, ended = rng.uniform(0.05, 0.6) * undisturbed, [0], threading.Event()
             killed_at: list[int] = []
 
-            def later(at: float = at, told: list[int] = told, killed_at: list[int] = killed_at) -> None:
+            def later(
+                at: float = at,
+                told: list[int] = told,
+                killed_at: list[int] = killed_at,
+                ended: threading.Event = ended,
+            ) -> None:
                 time.sleep(at)
-                while not kill(cluster, rng):
+                while not ended.is_set():
+                    if kill(cluster, rng):
+                        killed_at.append(told[0])
+                        break
                     time.sleep(0.002)
-                killed_at.append(told[0])
 
             def progress(*_: Any, told: list[int] = told) -> None:
                 told[0] += 1
@@ -165,7 +172,10 @@ def _kills(kill: Callable[[Cluster, np.random.Generator], bool]) -> Iterator[dic
             killer = threading.Thread(target=later)
             killer.start()
             fit = MODEL.fit(spread, progress=progress)
+            ended.set()
             killer.join()
+            if not killed_at:
+                continue
             yield {
                 "n_claims": SMALL, "undisturbed": undisturbed, "seconds": fit.seconds,
                 "killed_in_sweep": killed_at[0] + 1, "of_sweeps": told[0],
