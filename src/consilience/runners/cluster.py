@@ -49,8 +49,8 @@ MOST_RETRIES = 50
 class Ray:
     """Runs shards on a Ray cluster.
 
-    address : of a cluster, such as "auto" or "ray-head:6379"; None starts one on this machine, unless this process is
-              connected already. Nothing is connected before there is something to run
+    address : of a cluster, such as "auto" or "ray-head:6379"; None starts one on this machine. Where this process is
+              connected already, that cluster is taken. Nothing is connected before there is something to run
     shards  : how many to cut a table into; None is what suits its size
     """
 
@@ -65,15 +65,7 @@ class Ray:
 
     def connect(self) -> str | None:
         """Connect this process, unless it is connected: the address of the cluster's dashboard, where there is one."""
-        if not ray.is_initialized():
-            return _connected(self.address)
-        there = ray.get_runtime_context().gcs_address
-        if self.address not in (None, "auto", there):
-            raise InputError(
-                f"This process is connected to the cluster at {there}, not to {self.address}. Call ray.shutdown() "
-                "first."
-            )
-        return None
+        return None if ray.is_initialized() else _connected(self.address)
 
     @property
     def here(self) -> Inline:
