@@ -22,8 +22,8 @@ PLAN = Plan(
 )
 """Ten claims an object, four labels, shards of two million claims; the statistics have a row for every group that there
 might be, one a source."""
-OCCUPIED = 0.45
-"""Share of the groups that there might be that have sources, in the tables of `memory`."""
+N_SOURCES = 1_000
+"""Of the tables of `cost` and `memory`."""
 
 
 def page() -> list[str]:
@@ -34,8 +34,8 @@ def page() -> list[str]:
         "of Ray on one machine of two processors, on loopback. How to use it: [a cluster](../how-to/cluster.md).",
     ]
     sections = [section(found[part]) for part, section in PARTS.items() if found[part]]
-    if found["cost"]:
-        sections.append(_plan(found["cost"]))
+    if found["cost"] and found["memory"]:
+        sections.append(_plan(found["cost"], found["memory"][-1]["n_groups"] / N_SOURCES))
     return markdown("On a Ray cluster", about, sections).splitlines()
 
 
@@ -112,16 +112,16 @@ def _memory(records: list[Record]) -> Section:
     )  # fmt: skip
 
 
-def _plan(records: list[Record]) -> Section:
-    """What is simulated of clusters that were measured, and of one that was not."""
+def _plan(records: list[Record], occupied_share: float) -> Section:
+    """What is simulated of clusters that were measured, and of one that was not, where such a share of the groups that
+    there might be has sources."""
     rows = []
     for record in {record["n_claims"]: record for record in records}.values():
-        n_sources = 1_000
-        here = Plan(record["n_claims"], n_sources, n_sources, record["shards"], 1, 2)
+        here = Plan(record["n_claims"], N_SOURCES, N_SOURCES, record["shards"], 1, 2)
         rows.append(_row("measured here", here, Costs.measured(record), f"{median(record['seconds']):.2f}"))
     costs = Costs.measured(records[-1])
     larger = replace(PLAN, n_shards=PLAN.n_machines * PLAN.n_processors)
-    occupied = replace(larger, n_groups=int(OCCUPIED * PLAN.n_groups))
+    occupied = replace(larger, n_groups=int(occupied_share * PLAN.n_groups))
     rows.append(_row("50 machines of 16 processors", PLAN, costs, ""))
     rows.append(_row("the same, a shard a processor", larger, costs, ""))
     rows.append(_row("the same, were rows of empty groups not sent", occupied, costs, ""))
