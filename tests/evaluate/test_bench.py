@@ -60,7 +60,7 @@ def test_every_combination_has_a_record_with_its_provenance(records: list[dict])
         assert record["low"] <= record["accuracy"] <= record["high"]
         assert record["gain_low"] <= record["gain"] <= record["gain_high"]
         assert record["seconds"] > 0
-        assert record["peak_memory"] > 0
+        assert record["peak_memory"] >= 0
         assert record["provenance"]["code"]
         assert record["digest"]
     assert all(record["gain"] == 0 for record in records if record["model"] == "vote")

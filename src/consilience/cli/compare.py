@@ -113,7 +113,7 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
                     "" if each.calibration_error is None else f"{each.calibration_error:.3f}",
                     f"{each.seconds:.2f}",
                     f"{each.sweeps:,}{'' if each.converged else '+'}",
-                    _memory(each.peak_memory or 0),
+                    "" if each.peak_memory is None else f"{each.peak_memory / 1e6:,.1f} MB",
                 ]
                 for each in worked
             ],
@@ -126,10 +126,6 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
             screen.warn(f"{outcome.model} failed: {outcome.error}")
         for warning in outcome.warnings if outcome.converged else ():
             screen.warn(f"{outcome.model}: {warning}")
-
-
-def _memory(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.1f} MB"
 
 
 def _record(outcome: Outcome, claims: Claims, seed: int) -> dict[str, Any]:

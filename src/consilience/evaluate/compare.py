@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow as pa
 from consilience.claims.frames import to_frame
 from consilience.errors import ConsilienceError, SettingsError
 from consilience.kernels.choose import choose as choose_kernel
+from consilience.memory import grown
 from consilience.models import registry
 from consilience.models.base import Model, Progress, as_claims, whole_number
 from consilience.results.fit import Fit
@@ -45,8 +44,8 @@ class Outcome:
     """What became of one model; what does not apply is None.
 
     log_loss, calibration_error : for models whose truths are probabilities
-    seconds                     : of the fit alone; a second fit, not timed, is watched for its memory
-    peak_memory                 : bytes that Python and NumPy had allocated at the height of a fit, beyond the claims
+    seconds                     : of the fit alone
+    peak_memory                 : bytes by which the process had grown at the height of the fit, on Linux
     error                       : why it failed, where it did
     """
 
@@ -141,8 +140,7 @@ def examine(
     """One model: what became of it, and its fit."""
     warm_up(model, engine)
     how["engine"] = engine
-    fit: Fit = model.fit(claims, **how)
-    peak = _peak_memory(lambda: model.fit(claims, **how))
+    fit, peak = grown(lambda: model.fit(claims, **how))
     score: Score | None = None if truth is None else fit.score(truth)
     sure = score is not None and getattr(model, "probabilistic", True)
     outcome = Outcome(
@@ -166,22 +164,3 @@ def warm_up(model: Model, engine: str = "auto") -> None:
     """Load and compile what the model needs, so that a fit that is timed need not."""
     with suppress(Exception):
         model.fit(SMALL, engine=engine)
-
-
-def _peak_memory(work: Callable[[], object]) -> int:
-    """Bytes that Python and NumPy had allocated at the height of the work, beyond what was there before.
-
-    Watching allocations slows them down, so whatever is timed must not be watched.
-    """
-    gc.collect()
-    was_on = tracemalloc.is_tracing()
-    if not was_on:
-        tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
-        work()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        if not was_on:
-            tracemalloc.stop()
