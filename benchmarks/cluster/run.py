@@ -17,9 +17,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -144,43 +144,26 @@ def nodes(_: list[int] | None) -> Iterator[dict[str, Any]]:
 
 
 def _kills(kill: Callable[[Cluster, np.random.Generator], bool]) -> Iterator[dict[str, Any]]:
+    """Fits on another thread: only the first may start nodes."""
     rng = np.random.default_rng(0)
-    with planted(SMALL, 5) as folder, nodes_of(2) as cluster:
-        expected = MODEL.fit(cs.read_claims(folder))
+    with planted(SMALL, 5) as folder, nodes_of(2) as cluster, ThreadPoolExecutor(1) as thread:
+        expected = bits_of(MODEL.fit(cs.read_claims(folder)))
         undisturbed = MODEL.fit(Ray(shards=6).read(folder)).seconds
         for _ in range(TRIES):
-            spread = Ray(shards=6).read(folder)
-            at, told, ended = rng.uniform(0.05, 0.6) * undisturbed, [0], threading.Event()
-            killed_at: list[int] = []
-
-            def later(
-                at: float = at,
-                told: list[int] = told,
-                killed_at: list[int] = killed_at,
-                ended: threading.Event = ended,
-            ) -> None:
-                time.sleep(at)
-                while not ended.is_set():
-                    if kill(cluster, rng):
-                        killed_at.append(told[0])
-                        break
-                    time.sleep(0.002)
-
-            def progress(*_: Any, told: list[int] = told) -> None:
-                told[0] += 1
-
-            killer = threading.Thread(target=later)
-            killer.start()
-            fit = MODEL.fit(spread, progress=progress)
-            ended.set()
-            killer.join()
-            if not killed_at:
-                continue
-            yield {
-                "n_claims": SMALL, "undisturbed": undisturbed, "seconds": fit.seconds,
-                "killed_in_sweep": killed_at[0] + 1, "of_sweeps": told[0],
-                "same": bits_of(fit) == bits_of(expected),
-            }  # fmt: skip
+            spread, told = Ray(shards=6).read(folder), []
+            fitted = thread.submit(MODEL.fit, spread, progress=lambda *sweep, told=told: told.append(sweep))
+            time.sleep(rng.uniform(0.05, 0.6) * undisturbed)
+            killed = False
+            while not killed and not fitted.done():
+                time.sleep(0.002)
+                at = len(told)
+                killed = kill(cluster, rng)
+            fit = fitted.result()
+            if killed:
+                yield {
+                    "n_claims": SMALL, "undisturbed": undisturbed, "seconds": fit.seconds,
+                    "killed_in_sweep": at + 1, "of_sweeps": len(told), "same": bits_of(fit) == expected,
+                }  # fmt: skip
 
 
 def drivers(_: list[int] | None) -> Iterator[dict[str, Any]]:
