@@ -12,7 +12,15 @@ import numpy as np
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.compiled import add_term, bare, fixed, inlined
 from consilience.kernels.state import KINDS, Beliefs, Grouping, GroupingStats, Locals
-from consilience.kernels.weights import LARGE, LEAST, SMALL, counts_of, objects_of, voices_of
+from consilience.kernels.weights import (
+    LARGE,
+    LEAST,
+    SMALL,
+    counts_of,
+    objects_of,
+    singles_of,
+    voices_of,
+)
 
 FEW = 64
 """Claims up to which insertion sorts fastest."""
@@ -22,6 +30,7 @@ class Apart(NamedTuple):
     """An object taken apart. Weights are scaled by the largest E of the pair. Kinds are the last axis, their number a
     constant, so that the compiler handles both at once.
 
+    lone           : (n,)          of a pair with a single claim, which is not among the others: key of its claim
     group, total   : (n,)          of a pair: its group and its claims
     first          : (n + 1,)      of a pair: its first cell, and past the last
     most           : (n,)          of a pair: the claims of its largest cell
@@ -36,8 +45,10 @@ class Apart(NamedTuple):
     held           : (n,)          of a cell: q(its value is the group's opinion)
     q, q_unclaimed : (K, KINDS), (KINDS,)   q(d, z) and q(d, unclaimed)
     scale, of_kind : (KINDS,)      room to work in
+    whole_q, whole_kind : (K, KINDS), (KINDS,)   q(d, z) and q(d) in fixed point
     """
 
+    lone: Int
     group: Int
     total: Int
     first: Int
@@ -56,6 +67,8 @@ class Apart(NamedTuple):
     q_unclaimed: Float
     scale: Float
     of_kind: Float
+    whole_q: Int
+    whole_kind: Int
 
     @staticmethod
     def room(shard: Shard) -> Apart:
@@ -70,9 +83,10 @@ class Apart(NamedTuple):
             return np.empty((n, KINDS))
 
         return Apart(
-            whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n), by_kind(), by_kind(), by_kind(),
+            whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n), by_kind(), by_kind(), by_kind(),
             whole(), whole(), np.empty(n), by_kind(), by_kind(), np.empty(n),
             np.empty((widest, KINDS)), np.empty(KINDS), np.empty(KINDS), np.empty(KINDS),
+            np.empty((widest, KINDS), np.int64), np.empty(KINDS, np.int64),
         )  # fmt: skip
 
 
@@ -80,7 +94,7 @@ def partition(
     shard: Shard, given: Grouping, beliefs: Beliefs, warm: Locals | None = None
 ) -> tuple[Locals, GroupingStats]:
     """As `numpy_partition.partition`."""
-    truth = np.empty(shard.n_candidates)
+    truth, voices = np.empty(shard.n_candidates), voices_of(given)
     stats = GroupingStats(
         reliable=np.zeros(given.reliability.shape, np.int64),
         habit=np.zeros(given.habit.shape, np.int64),
@@ -88,12 +102,15 @@ def partition(
         share=np.zeros(beliefs.share.shape, np.int64),
         counts=np.zeros((4, 2), np.int64),
         terms=np.zeros((1, 2), np.int64),
+        single=np.zeros(
+            (len(given.habit) if beliefs.n_labels > 1 else 0, beliefs.n_labels, 2 * KINDS), np.int64
+        ),
     )
     _partition(
-        objects_of(shard), voices_of(given), counts_of(shard, beliefs, int(given.size.max())),
+        objects_of(shard), voices, singles_of(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
         np.ascontiguousarray(beliefs.share.T), np.empty(int(np.diff(shard.first_claim).max(initial=1)), np.int64),
         Apart.room(shard), truth,
-        stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
+        stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms, stats.single,
     )  # fmt: skip
     return Locals(truth), stats
 
@@ -116,12 +133,11 @@ def _shell_sort(key, at, n):  # type: ignore[no-untyped-def]
 
 @inlined
 def sort_claims(m, objects, voices, key, at):  # type: ignore[no-untyped-def]
-    """The claims of object m as group × K + value, sorted, from `at` on."""
-    first, past = objects.first_claim[m], objects.first_claim[m + 1]
-    start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
+    """The claims of object m, group and value in one number, sorted, from `at` on."""
+    first, past, start = objects.first_claim[m], objects.first_claim[m + 1], objects.first_candidate[m]
     is_short = past - first <= FEW
     for i in range(first, past):
-        new = voices.group[objects.claim_source[i]] * size + (objects.claim_candidate[i] - start)
+        new = (voices.group[objects.claim_source[i]] << objects.bits) + (objects.claim_candidate[i] - start)
         j = at + i - first
         if is_short:
             while j > at and key[j - 1] > new:
@@ -140,12 +156,30 @@ def domain_of(m, objects):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def take_apart(m, key, at, without, objects, voices, counts, apart):  # type: ignore[no-untyped-def]
-    """Take object m apart, its claims sorted, without one of this key (-1: with all). Returns the number of pairs."""
-    start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
+def set_aside(n_claims, key, bits, apart):  # type: ignore[no-untyped-def]
+    """Of sorted claims, set aside those that are the only ones of their group; returns how many, and how many stay."""
+    n_lone, n_left, j = 0, 0, 0
+    while j < n_claims:
+        past = ((key[j] >> bits) + 1) << bits
+        if j + 1 < n_claims and key[j + 1] < past:
+            while j < n_claims and key[j] < past:
+                key[n_left] = key[j]
+                n_left += 1
+                j += 1
+        else:
+            apart.lone[n_lone] = key[j]
+            n_lone += 1
+            j += 1
+    return n_lone, n_left
+
+
+@inlined
+def take_apart(m, key, at, n_claims, without, objects, voices, counts, apart):  # type: ignore[no-untyped-def]
+    """Take claims of object m apart, sorted, without one of this key (-1: with all). Returns the number of pairs."""
+    start, bits = objects.first_candidate[m], objects.bits
     n_pairs, n_cells = 0, 0
-    group_start, last = np.int64(-size), np.int64(-1)
-    for j in range(at, at + objects.first_claim[m + 1] - objects.first_claim[m]):
+    past, last = np.int64(-1), np.int64(-1)
+    for j in range(at, at + n_claims):
         new = key[j]
         if new == without:
             without = np.int64(-1)
@@ -154,15 +188,15 @@ def take_apart(m, key, at, without, objects, voices, counts, apart):  # type: ig
             apart.votes[n_cells - 1] += 1
         else:
             last = new
-            if new >= group_start + size:
-                group = new // size
-                group_start = group * size
+            if new >= past:
+                group = new >> bits
+                past = (group + 1) << bits
                 apart.group[n_pairs] = group
                 apart.total[n_pairs] = 0
                 apart.most[n_pairs] = 1
                 apart.first[n_pairs] = n_cells
                 n_pairs += 1
-            apart.value[n_cells] = new - group_start
+            apart.value[n_cells] = new & ((1 << bits) - 1)
             apart.votes[n_cells] = 1
             n_cells += 1
         apart.total[n_pairs - 1] += 1
@@ -211,38 +245,80 @@ def take_apart(m, key, at, without, objects, voices, counts, apart):  # type: ig
 
 
 @inlined
-def posterior(m, n_pairs, objects, share, apart):  # type: ignore[no-untyped-def]
-    """q(d, z) and q(d, unclaimed) of object m, taken apart; returns the object's part of the bound, but for the factors
-    of its pairs that all z share."""
+def before(m, objects, share, apart):  # type: ignore[no-untyped-def]
+    """p(d, z) and p(d, unclaimed) of object m, before anybody speaks."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
     n_labels = len(share)
-    q, q_unclaimed, scale = apart.q, apart.q_unclaimed, apart.scale
     can_be_unclaimed = objects.log_unclaimed[m] > -np.inf
     for d in range(KINDS):
-        scale[d] = 1.0
-        q_unclaimed[d] = share[0, d] * exp(objects.log_unclaimed[m]) if can_be_unclaimed else 0.0
+        apart.scale[d] = 1.0
+        apart.q_unclaimed[d] = share[0, d] * exp(objects.log_unclaimed[m]) if can_be_unclaimed else 0.0
         for k in range(size):
             log_truth = objects.log_truth[start + k]
             of_label = share[objects.label[start + k] if n_labels > 1 else 0, d]
-            q[k, d] = of_label if log_truth == 0.0 else of_label * exp(log_truth)
+            apart.q[k, d] = of_label if log_truth == 0.0 else of_label * exp(log_truth)
+
+
+@inlined
+def hear(k, d, size, says, ratio, apart):  # type: ignore[no-untyped-def]
+    """Somebody says so much of kind d, and of value k so many times as much as of others."""
+    q, scale = apart.q, apart.scale
+    scale[d] *= says
+    q[k, d] *= ratio
+    if q[k, d] > LARGE:
+        scale[d] *= LARGE
+        apart.q_unclaimed[d] /= LARGE
+        for other in range(size):
+            q[other, d] /= LARGE
+
+
+@inlined
+def scaled(apart):  # type: ignore[no-untyped-def]
+    """Scale what has been said, where it is too small or too large; returns the logarithm of what is taken out."""
+    highest = 0.0
+    for d in range(KINDS):
+        highest = max(highest, apart.scale[d])
+    if SMALL < highest < LARGE:
+        return 0.0
+    for d in range(KINDS):
+        apart.scale[d] /= highest
+    return log(highest)
+
+
+@inlined
+def hear_singles(m, n_lone, objects, singles, apart):  # type: ignore[no-untyped-def]
+    """What pairs with a single claim say of object m; returns the logarithm of what is taken out."""
+    start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
+    log_scale = 0.0
+    for j in range(n_lone):
+        g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
+        label = objects.label[start + k]
+        for d in range(KINDS):
+            hear(k, d, size, singles.says_rest[g, label, d], singles.ratio[g, label, d], apart)
+        log_scale += scaled(apart)
+    return log_scale
+
+
+@inlined
+def hear_pairs(m, n_pairs, objects, apart):  # type: ignore[no-untyped-def]
+    """What the other pairs say; returns the logarithm of what is taken out."""
+    size = objects.first_candidate[m + 1] - objects.first_candidate[m]
     log_scale = 0.0
     for p in range(n_pairs):
-        highest = 0.0
         for d in range(KINDS):
-            scale[d] *= apart.says_rest[p, d]
+            says = apart.says_rest[p, d]
             for c in range(apart.first[p], apart.first[p + 1]):
-                k = apart.value[c]
-                q[k, d] *= apart.per_rest[p, d] * apart.says_cell[c, d]
-                if q[k, d] > LARGE:
-                    scale[d] *= LARGE
-                    q_unclaimed[d] /= LARGE
-                    for other in range(size):
-                        q[other, d] /= LARGE
-            highest = max(highest, scale[d])
-        if not SMALL < highest < LARGE:
-            log_scale += log(highest)
-            for d in range(KINDS):
-                scale[d] /= highest
+                hear(apart.value[c], d, size, says, apart.per_rest[p, d] * apart.says_cell[c, d], apart)
+                says = 1.0
+        log_scale += scaled(apart)
+    return log_scale
+
+
+@inlined
+def normalise(m, objects, apart):  # type: ignore[no-untyped-def]
+    """q(d, z) and q(d, unclaimed) of object m, of which all has been said; returns the logarithm of their sum."""
+    size = objects.first_candidate[m + 1] - objects.first_candidate[m]
+    q, q_unclaimed, scale = apart.q, apart.q_unclaimed, apart.scale
     total = 0.0
     for d in range(KINDS):
         q_unclaimed[d] *= scale[d]
@@ -255,22 +331,28 @@ def posterior(m, n_pairs, objects, share, apart):  # type: ignore[no-untyped-def
         q_unclaimed[d] *= per_total
         for k in range(size):
             q[k, d] *= per_total
-    return log_scale + log(total)
+    return log(total)
 
 
 @bare
 def _partition(  # type: ignore[no-untyped-def]
-    objects, voices, counts, share_of_label, key, apart, truth, reliable, habit, habit_rest, share, slopes, terms,
+    objects, voices, singles, counts, share_of_label, key, apart, truth,
+    reliable, habit, habit_rest, share, slopes, terms, single,
 ):  # fmt: skip
     n_labels = len(share_of_label)
-    q, q_unclaimed = apart.q, apart.q_unclaimed
-    of_kind = apart.of_kind
+    q, q_unclaimed, whole_q = apart.q, apart.q_unclaimed, apart.whole_q
+    of_kind, whole_kind = apart.of_kind, apart.whole_kind
     for m in range(len(objects.first_claim) - 1):
         start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
         domain = domain_of(m, objects)
+        n_lone, n_left = 0, objects.first_claim[m + 1] - objects.first_claim[m]
         sort_claims(m, objects, voices, key, 0)
-        n_pairs = take_apart(m, key, 0, -1, objects, voices, counts, apart)
-        evidence = posterior(m, n_pairs, objects, share_of_label, apart)
+        if n_labels > 1:
+            n_lone, n_left = set_aside(n_left, key, objects.bits, apart)
+        n_pairs = take_apart(m, key, 0, n_left, -1, objects, voices, counts, apart)
+        before(m, objects, share_of_label, apart)
+        evidence = hear_singles(m, n_lone, objects, singles, apart) + hear_pairs(m, n_pairs, objects, apart)
+        evidence += normalise(m, objects, apart)
 
         claimed = 0.0
         for d in range(KINDS):
@@ -278,16 +360,27 @@ def _partition(  # type: ignore[no-untyped-def]
             share[d, 0] += fixed(q_unclaimed[d])
             for k in range(size):
                 of_kind[d] += q[k, d]
-                share[d, objects.label[start + k] if n_labels > 1 else 0] += fixed(q[k, d])
+                whole_q[k, d] = fixed(q[k, d])
+                share[d, objects.label[start + k] if n_labels > 1 else 0] += whole_q[k, d]
+            whole_kind[d] = fixed(of_kind[d])
             claimed += of_kind[d] - q_unclaimed[d]
+        per_claimed = 1.0 / claimed if claimed > 0.0 else 0.0
         for k in range(size):
             of_value = 0.0
             for d in range(KINDS):
                 of_value += q[k, d]
-            truth[start + k] = of_value / claimed if claimed > 0.0 else 1.0 / size
+            truth[start + k] = of_value * per_claimed if claimed > 0.0 else 1.0 / size
 
         even = 1.0 if n_labels > 1 else 1.0 / domain
-        slope_all, gain_true, gain_false = 0.0, 0.0, 0.0
+        at = counts.first_total[domain] + 1
+        evidence += n_lone * (counts.swap[1] + counts.as_false[1] - counts.log_total[at])
+        slope_all, gain_true, gain_false = n_lone * counts.slope_total[at], 0.0, 0.0
+        for j in range(n_lone):
+            g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
+            label = objects.label[start + k]
+            for d in range(KINDS):
+                single[g, label, d] += whole_q[k, d]
+                single[g, label, KINDS + d] += whole_kind[d]
         for p in range(n_pairs):
             g, first, past = apart.group[p], apart.first[p], apart.first[p + 1]
             at = counts.first_total[domain] + apart.total[p]

@@ -15,7 +15,15 @@ import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard, offsets
 from consilience.kernels.compiled import bare, compiled, digamma, inlined
-from consilience.kernels.numba_partition import Apart, domain_of, posterior, sort_claims, take_apart
+from consilience.kernels.numba_partition import (
+    Apart,
+    before,
+    domain_of,
+    hear_pairs,
+    normalise,
+    sort_claims,
+    take_apart,
+)
 from consilience.kernels.state import KINDS, Beliefs, Grouping
 from consilience.kernels.weights import LARGE, LEAST, SMALL, Voices, counts_of, objects_of, voices_of
 
@@ -331,8 +339,13 @@ def _relocate(  # type: ignore[no-untyped-def]
             while objects.claim_source[i] != n:
                 i += 1
             y = objects.claim_candidate[i] - start
-            n_pairs = take_apart(m, key, at, old * size + y, objects, voices, counts, apart)
-            posterior(m, n_pairs, objects, share, apart)
+            others = objects.first_claim[m + 1] - at
+            n_pairs = take_apart(
+                m, key, at, others, (old << objects.bits) + y, objects, voices, counts, apart
+            )
+            before(m, objects, share, apart)
+            hear_pairs(m, n_pairs, objects, apart)
+            normalise(m, objects, apart)
             domain[j] = domain_of(m, objects)
             label[j] = objects.label[objects.claim_candidate[i]] if n_labels > 1 else -1
             for d in range(KINDS):

@@ -8,7 +8,7 @@ enough to see whether it falls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +167,8 @@ class GroupingStats:
     counts     : (4, 2)                        Σ E[ψ(η+n) - ψ(η)], Σ [ψ(A+n) - ψ(A)] and the same for the θs: what
                                                learning the counts needs, in two words
     terms      : (1, 2)                        the objects' part of the bound, in two words
+    single     : (n_groups, n_labels, 2 n_kinds), or none: of pairs with one claim, which a kernel may leave to
+                                               `weights.with_singles`, Σ_m q(d_m, the claim is true) and Σ_m q(d_m)
     """
 
     reliable: Fixed
@@ -175,6 +177,7 @@ class GroupingStats:
     share: Fixed
     counts: Fixed
     terms: Fixed
+    single: Fixed = field(default_factory=lambda: np.zeros((0, 0, 0), np.int64))
 
     def __add__(self, other: GroupingStats) -> GroupingStats:
         return GroupingStats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))

@@ -12,6 +12,7 @@ claims; what pairs say is multiplied, and scaled now and then: no special functi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,16 @@ from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.numpy_partition import expected_log, rising_tables
-from consilience.kernels.state import Beliefs, Grouping
+from consilience.kernels.state import (
+    KINDS,
+    Beliefs,
+    Fixed,
+    Grouping,
+    GroupingStats,
+    from_fixed,
+    to_fixed,
+    to_two_words,
+)
 
 LEAST = 1e-150
 """Weights below this are taken for this: neither they nor what is divided by them leave the range of numbers."""
@@ -37,6 +47,7 @@ class Objects(NamedTuple):
     log_truth: Float
     label: Int
     log_unclaimed: Float
+    bits: int  # that the place of a value in its domain takes
 
 
 class Voices(NamedTuple):
@@ -82,11 +93,28 @@ class Counts(NamedTuple):
     slope_total: Float
 
 
+class Singles(NamedTuple):
+    """What a pair with a single claim says, which follows from its group and the claim's label alone. Most pairs are
+    such, and what they leave in the statistics is linear in q: so it is summed by group and label first.
+
+    careless  : (n_groups, n_labels, KINDS)   W
+    says_rest : (n_groups, n_labels, KINDS)   of a value that it does not claim
+    says_cell : (n_groups, n_labels, KINDS)   of its claim
+    ratio     : (n_groups, n_labels, KINDS)   says_cell / says_rest
+    """
+
+    careless: Float
+    says_rest: Float
+    says_cell: Float
+    ratio: Float
+
+
 def objects_of(shard: Shard) -> Objects:
     """The shard's arrays."""
+    widest = int(np.diff(shard.first_candidate).max(initial=1))
     return Objects(
         shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate,
-        shard.log_truth, shard.label, shard.log_unclaimed,
+        shard.log_truth, shard.label, shard.log_unclaimed, widest.bit_length(),
     )  # fmt: skip
 
 
@@ -118,3 +146,50 @@ def counts_of(shard: Shard, beliefs: Beliefs, largest: int) -> Counts:
         eta, theta, swap, np.exp(-swap), (eta + counts) / (theta + counts), as_false, slope_true, slope_false,
         first_total, gammaln(total + n) - gammaln(total), digamma(total + n) - digamma(total),
     )  # fmt: skip
+
+
+def singles_of(voices: Voices, beliefs: Beliefs) -> Singles:
+    """What pairs with a single claim say."""
+    rest = beliefs.false_count / beliefs.true_count
+    others = np.maximum(voices.habits[:, None, :] - voices.habit, 0.0)
+    careless = others * rest + voices.habit
+    right = voices.right[:, None, :]
+    says_rest = np.maximum(right * rest + careless, LEAST)
+    says_cell = np.maximum(right + careless, LEAST)
+    return Singles(careless, says_rest, says_cell, says_cell / says_rest)
+
+
+def with_singles(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingStats:
+    """The statistics, with what pairs with a single claim add to them."""
+    if not stats.single.size:
+        return stats
+    occupied = np.flatnonzero(stats.single.any(axis=(1, 2)))
+    voices = voices_of(Grouping(given.group, given.reliability[occupied], given.habit[occupied]))
+    careless, says_rest, says_cell, _ = singles_of(voices, beliefs)
+    single = from_fixed(stats.single[occupied])
+    true, all_ = single[:, :, :KINDS], single[:, :, KINDS:]
+    rest = beliefs.false_count / beliefs.true_count
+    right = voices.right[:, None, :]
+    held = true * (right / says_cell)
+    reliable = held + np.maximum(all_ - true, 0.0) * (right * rest / says_rest)
+    wrong = np.maximum(all_ - reliable, 0.0)
+    per_habit = wrong / np.maximum(careless, LEAST)
+    own = per_habit * voices.habit
+    held += own
+    slopes = [held / beliefs.true_count, (all_ - held) / beliefs.false_count]
+    gain_true, gain_false = (to_two_words(slope).sum(axis=(0, 1, 2)) for slope in slopes)
+
+    def added(part: Fixed, more: Fixed) -> Fixed:
+        whole = part.copy()
+        whole[occupied] += more
+        return whole
+
+    # Sums are of numbers in fixed point: then they owe nothing to the order of groups and labels.
+    return replace(
+        stats,
+        reliable=added(stats.reliable, np.stack([to_fixed(wrong), to_fixed(reliable)], axis=-1).sum(axis=1)),
+        habit=added(stats.habit, to_fixed(own * (1.0 - rest)).transpose(0, 2, 1)),
+        habit_rest=added(stats.habit_rest, to_fixed(per_habit * voices.wrong[:, None, :] * rest).sum(axis=1)),
+        counts=stats.counts + np.stack([gain_true, 0 * gain_true, gain_false, 0 * gain_false]),
+        single=stats.single[:0],
+    )

@@ -32,6 +32,7 @@ from consilience.kernels.state import (
     Partition,
     from_two_words,
 )
+from consilience.kernels.weights import with_singles
 from consilience.models.base import FALL
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import agreement_cuts
@@ -53,8 +54,8 @@ BIG = 0.1
 MOST_MERGES, MOST_SPLITS = 10, 3
 MOST_SHARING = 100
 """A value that more groups claim is not rare."""
-LONG = 5.0
-"""Steps that counts take at a time: one at a time they creep."""
+LONG = 3.0
+"""Steps that counts take at a time: one at a time they creep; five at a time they may swing ever wider."""
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
 
@@ -329,6 +330,7 @@ class Search:
     def _story(self, grouping: Grouping, beliefs: Beliefs) -> Story:
         table = self.table
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, grouping, beliefs)
+        stats = with_singles(stats, grouping, beliefs)
         size = grouping.size
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
