@@ -8,7 +8,7 @@ enough to see whether it falls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,12 @@ class Grouping:
         """(n_groups,) how many sources each group has."""
         return np.bincount(self.group, minlength=len(self.reliability))
 
+    def of_groups(self, groups: Int) -> Grouping:
+        """These groups alone, numbered in this order; every source is in one of them."""
+        number = np.empty(len(self.reliability), np.int64)
+        number[groups] = np.arange(len(groups))
+        return Grouping(number[self.group], self.reliability[groups], self.habit[groups])
+
 
 @dataclass(frozen=True, eq=False)
 class GroupingStats:
@@ -181,6 +187,17 @@ class GroupingStats:
 
     def __add__(self, other: GroupingStats) -> GroupingStats:
         return GroupingStats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def among(self, groups: Int, n_groups: int) -> GroupingStats:
+        """Those of `groups`, in this order, as those of all groups."""
+
+        def rows(part: Fixed) -> Fixed:
+            whole = np.zeros((n_groups, *part.shape[1:]), np.int64)
+            whole[groups] = part
+            return whole
+
+        by_group = {name: rows(getattr(self, name)) for name in ("reliable", "habit", "habit_rest")}
+        return replace(self, **by_group)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,6 @@ from consilience.kernels.numpy_partition import expected_log, rising_tables
 from consilience.kernels.state import (
     KINDS,
     Beliefs,
-    Fixed,
     Grouping,
     GroupingStats,
     from_fixed,
@@ -163,10 +162,9 @@ def with_singles(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> Gro
     """The statistics, with what pairs with a single claim add to them."""
     if not stats.single.size:
         return stats
-    occupied = np.flatnonzero(stats.single.any(axis=(1, 2)))
-    voices = voices_of(Grouping(given.group, given.reliability[occupied], given.habit[occupied]))
+    voices = voices_of(given)
     careless, says_rest, says_cell, _ = singles_of(voices, beliefs)
-    single = from_fixed(stats.single[occupied])
+    single = from_fixed(stats.single)
     true, all_ = single[:, :, :KINDS], single[:, :, KINDS:]
     rest = beliefs.false_count / beliefs.true_count
     right = voices.right[:, None, :]
@@ -178,18 +176,12 @@ def with_singles(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> Gro
     held += own
     slopes = [held / beliefs.true_count, (all_ - held) / beliefs.false_count]
     gain_true, gain_false = (to_two_words(slope).sum(axis=(0, 1, 2)) for slope in slopes)
-
-    def added(part: Fixed, more: Fixed) -> Fixed:
-        whole = part.copy()
-        whole[occupied] += more
-        return whole
-
     # Sums are of numbers in fixed point: then they owe nothing to the order of groups and labels.
     return replace(
         stats,
-        reliable=added(stats.reliable, np.stack([to_fixed(wrong), to_fixed(reliable)], axis=-1).sum(axis=1)),
-        habit=added(stats.habit, to_fixed(own * (1.0 - rest)).transpose(0, 2, 1)),
-        habit_rest=added(stats.habit_rest, to_fixed(per_habit * voices.wrong[:, None, :] * rest).sum(axis=1)),
+        reliable=stats.reliable + np.stack([to_fixed(wrong), to_fixed(reliable)], axis=-1).sum(axis=1),
+        habit=stats.habit + to_fixed(own * (1.0 - rest)).transpose(0, 2, 1),
+        habit_rest=stats.habit_rest + to_fixed(per_habit * voices.wrong[:, None, :] * rest).sum(axis=1),
         counts=stats.counts + np.stack([gain_true, 0 * gain_true, gain_false, 0 * gain_false]),
         single=stats.single[:0],
     )

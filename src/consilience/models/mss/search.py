@@ -329,9 +329,11 @@ class Search:
 
     def _story(self, grouping: Grouping, beliefs: Beliefs) -> Story:
         table = self.table
-        locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, grouping, beliefs)
-        stats = with_singles(stats, grouping, beliefs)
         size = grouping.size
+        occupied = np.flatnonzero(size)
+        some = grouping.of_groups(occupied)
+        locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
+        stats = with_singles(stats, some, beliefs).among(occupied, len(size))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(grouping, beliefs)[size > 0])),
