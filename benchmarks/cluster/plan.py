@@ -35,7 +35,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Plan:
-    """A table and a cluster. Rows of the statistics are those of groups that have sources."""
+    """A table and a cluster. Groups are those that have sources."""
 
     n_claims: int
     n_sources: int
@@ -52,8 +52,9 @@ class Plan:
 
     @property
     def statistics(self) -> int:
-        """Bytes that every shard gives."""
-        return 8 * self.n_groups * KINDS * (2 + LABELS + 1)
+        """Bytes that every shard gives: of a group how reliable it was and its habits, and twice by label of what it
+        alone claimed once."""
+        return 8 * self.n_groups * KINDS * (2 + LABELS + 1 + 2 * LABELS)
 
     @property
     def truths(self) -> int:

@@ -20,9 +20,8 @@ BILLION = 1_000_000_000
 PLAN = Plan(
     n_claims=10 * BILLION, n_sources=100_000, n_groups=100_000, n_shards=5_000, n_machines=50, n_processors=16
 )
-"""Ten claims an object, four labels, shards of two million claims; the statistics have a row for every group that there
-might be, one a source."""
-N_SOURCES = 1_000
+"""Ten claims an object, four labels, shards of two million claims; no more groups than sources."""
+N_SOURCES, N_GROUPS = 1_000, 30
 """Of the tables of `cost` and `memory`."""
 
 
@@ -112,18 +111,20 @@ def _memory(records: list[Record]) -> Section:
 
 
 def _plan(records: list[Record], occupied_share: float) -> Section:
-    """What is simulated of clusters that were measured, and of one that was not, where such a share of the groups that
-    there might be has sources."""
+    """What is simulated of clusters that were measured, and of one that was not, with as many groups as this share of
+    the sources."""
     rows = []
     for record in {record["n_claims"]: record for record in records}.values():
-        here = Plan(record["n_claims"], N_SOURCES, N_SOURCES, record["shards"], 1, 2)
+        here = Plan(record["n_claims"], N_SOURCES, N_GROUPS, record["shards"], 1, 2)
         rows.append(_row("measured here", here, Costs.measured(record), f"{median(record['seconds']):.2f}"))
     costs = Costs.measured(records[-1])
-    larger = replace(PLAN, n_shards=PLAN.n_machines * PLAN.n_processors)
-    occupied = replace(larger, n_groups=int(occupied_share * PLAN.n_groups))
-    rows.append(_row("50 machines of 16 processors", PLAN, costs, ""))
+    expected = replace(PLAN, n_groups=int(occupied_share * PLAN.n_sources))
+    larger = replace(expected, n_shards=PLAN.n_machines * PLAN.n_processors)
+    rows.append(_row("50 machines of 16 processors", expected, costs, ""))
     rows.append(_row("the same, a shard a processor", larger, costs, ""))
-    rows.append(_row("the same, were rows of empty groups not sent", occupied, costs, ""))
+    rows.append(
+        _row("the same, were every source a group", replace(larger, n_groups=PLAN.n_groups), costs, "")
+    )
     return Section(
         "A plan for ten billion claims, simulated",
         [

@@ -240,9 +240,7 @@ def _given(n_sources: int, n_labels: int) -> tuple[Grouping, Any]:
     beliefs = start_beliefs(n_sources, n_labels, N_LABELS, 0.95, None)
     group = np.random.default_rng(0).integers(N_GROUPS, size=n_sources)
     reliability, habit = beliefs.reliability, beliefs.habit_prior
-    return Grouping(
-        group, np.tile(reliability, (n_sources, 1, 1)), np.tile(habit, (n_sources, 1, 1))
-    ), beliefs
+    return Grouping(group, np.tile(reliability, (N_GROUPS, 1, 1)), np.tile(habit, (N_GROUPS, 1, 1))), beliefs
 
 
 def _nothing(shard: Any, given: Any, prior: Any) -> tuple[None, int]:

@@ -71,8 +71,8 @@ def sweep(millions: list[int] | None) -> Iterator[dict[str, Any]]:
         group = np.random.default_rng(0).integers(N_GROUPS, size=claims.n_sources)
         grouping = Grouping(
             group,
-            np.tile(beliefs.reliability, (claims.n_sources, 1, 1)),
-            np.tile(beliefs.habit_prior, (claims.n_sources, 1, 1)),
+            np.tile(beliefs.reliability, (N_GROUPS, 1, 1)),
+            np.tile(beliefs.habit_prior, (N_GROUPS, 1, 1)),
         )
         touched = [shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate]
         touched += [shard.log_truth, shard.label, shard.log_unclaimed, np.empty(claims.n_candidates)]
