@@ -115,18 +115,27 @@ def _log_reliability_mass(d: int) -> float:
 def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
     """A step of Minka's fixed point for η and θ, or several in its direction. Where the opinion would no longer stand
     out, one step at the most, and of that no more than leaves it standing: any part of a step is sure too."""
-    eta, theta = beliefs.true_count, beliefs.false_count
-    (shape_true, rate_true), (shape_false, rate_false) = COUNT_PRIOR
-    log_eta = np.log((eta * slopes[0] + shape_true - 1) / (slopes[1] + rate_true) / eta)
-    log_theta = np.log((theta * slopes[2] + shape_false - 1) / (slopes[3] + rate_false) / theta)
-    room, closing = np.log(eta / (STANDING_OUT * theta)), log_theta - log_eta
+    step = _step_of_counts(slopes, beliefs)
+    counts = np.array([beliefs.true_count, beliefs.false_count])
+    room, closing = np.log(counts[0] / (STANDING_OUT * counts[1])), step[1] - step[0]
     if closing > 0 and stride * closing > room:
         stride = min(1.0, max(room, 0.0) / closing)
-    return replace(
-        beliefs,
-        true_count=float(eta * np.exp(stride * log_eta)),
-        false_count=float(theta * np.exp(stride * log_theta)),
-    )
+    true_count, false_count = counts * np.exp(stride * step)
+    return replace(beliefs, true_count=float(true_count), false_count=float(false_count))
+
+
+def turn(stats: GroupingStats, earlier: Beliefs, beliefs: Beliefs) -> bool:
+    """Whether η or θ, on their way from earlier beliefs to these, now turn back."""
+    came = np.log([beliefs.true_count / earlier.true_count, beliefs.false_count / earlier.false_count])
+    return bool(np.any(came * _step_of_counts(from_two_words(stats.counts), beliefs) < 0))
+
+
+def _step_of_counts(slopes: Float, beliefs: Beliefs) -> Float:
+    """(2,) a step of Minka's fixed point, ln η and ln θ."""
+    counts = np.array([beliefs.true_count, beliefs.false_count])
+    shape, rate = np.array(COUNT_PRIOR).T
+    step: Float = np.log((counts * slopes[::2] + shape - 1) / (slopes[1::2] + rate) / counts)
+    return step
 
 
 def _learn_reliability(log_u: Float, n_groups: int, b: Float) -> Float:
