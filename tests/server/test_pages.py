@@ -92,7 +92,7 @@ def test_an_object_is_explained_as_the_fit_explains_it(reader: Client, capitals_
         assert got["otherwise"] is None or shape["candidates"][got["otherwise"]]["value"] == voice.otherwise
     page = reader.get("/object?id=Australia").text
     assert why.sentence in texts(page)
-    assert "What each group adds" in page
+    assert "What each voice adds" in page
     assert page.count("<rect") >= 2
 
 

@@ -66,7 +66,7 @@ def page(why: Explanation) -> str:
         low = min(voice.contributions, default=0.0)
         weights = [f"{nats - low:+.1f}" for nats in voice.contributions] or [""] * len(named)
         reliable = "" if voice.reliability is None else f"{voice.reliability:.0%}"
-        voices.append([_title(voice), reliable, *weights[: len(named)], _says(voice)])
+        voices.append([title(voice), reliable, *weights[: len(named)], _says(voice)])
     lines += _aligned(["who", "reliable here" if weighed else "reliability", *named, "says"], voices)
     lines += _rest(len(why.voices), "more voice")
     if weighed:
@@ -95,25 +95,32 @@ def _against_majority(why: Explanation) -> list[str]:
     if together < 2:
         return [f"{text}, but they weigh less together."]
     share = "all" if together == most.n_claims else f"{together:,}"
-    return [f"{text}, but {share} of them are in {_title(largest)}, whose claims count as one voice."]
+    text += f", but {share} of them are in {title(largest)}, whose claims count as one voice"
+    n_most, n_first = (
+        sum(any(m.value == c.value for m in v.members) for v in why.voices) for c in (most, first)
+    )
+    weight = "" if n_most < n_first else f", and the {n_first:,} {'weighs' if n_first == 1 else 'weigh'} more"
+    return [f"{text}: by voices it is {n_most:,} against {n_first:,}{weight}."]
 
 
 def _described(voice: Voice) -> str:
     reliable = "" if voice.reliability is None else f", {voice.reliability:.0%} likely to be reliable here"
     if len(voice.members) == 1:
-        return f"{plain(voice.members[0].source)} ({_title(voice)}{reliable})"
-    return f"{_title(voice)} ({quantity(len(voice.members), 'source')}{reliable})"
+        group = "on its own" if voice.n_sources == 1 else title(voice)
+        return f"{plain(voice.members[0].source)} ({group}{reliable})"
+    return f"{title(voice)} ({quantity(len(voice.members), 'source')}{reliable})"
 
 
-def _title(voice: Voice) -> str:
-    if voice.group is not None:
+def title(voice: Voice, width: int = 24) -> str:
+    """What a voice is called: its group, or the source that is on its own."""
+    if voice.n_sources > 1:
         return f"group {voice.group}"
-    return plain(voice.members[0].source, 24) if voice.members else "other groups"
+    return plain(voice.members[0].source, width) if voice.members else "other groups"
 
 
 def _says(voice: Voice) -> str:
     """Its values by number of members, with the names of a few; a source on its own needs no name twice."""
-    if voice.group is None:
+    if voice.n_sources == 1:
         return plain(voice.members[0].value, 30) if voice.members else "(sources that may belong to them)"
     parts = []
     for value, n in Counter(member.value for member in voice.members).most_common(3):

@@ -41,7 +41,9 @@ Text = Annotated[str, Query(max_length=1_000, description="A part of it, in uppe
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
 Size = Annotated[int, Query(ge=1, le=200)]
 Share = Annotated[float | None, Query(ge=0, le=1)]
-Group = Annotated[int | None, Query(ge=0, le=MOST, description="A group's number; 0 are sources in none.")]
+Group = Annotated[
+    int | None, Query(ge=0, le=MOST, description="A group's number; 0 are sources on their own.")
+]
 ObjectOrder = Literal["object", "uncertainty", "claims"]
 SourceOrder = Literal["reliability", "unreliability", "source", "claims"]
 REFUSED: dict[int | str, dict[str, Any]] = {
@@ -330,7 +332,7 @@ def _add_pages(app: FastAPI, explorer: Explorer) -> None:
 
     @page("/object")
     def object_(
-        id: Id = None, number: Number = None, against: Annotated[int, Query(ge=1, le=10_000)] = 1
+        id: Id = None, number: Number = None, against: Annotated[int | None, Query(ge=1, le=10_000)] = None
     ) -> str:
         _check_named("object", id, number)
         return pages.object(id, number, against)
@@ -437,7 +439,9 @@ def _whole(text: str) -> int | None:
     if not text:
         return None
     if not text.isdecimal() or len(text) > 9:
-        raise InputError(f"The group {text[:40]!r} is no number of a group: write 1, 2, …, or 0 for none.")
+        raise InputError(
+            f"{text[:40]!r} is no number of a group: write 1, 2, …, or 0 for sources on their own."
+        )
     return int(text)
 
 
@@ -449,5 +453,5 @@ def _per_cent(text: str) -> float | None:
     except ValueError:
         given = -1.0
     if not 0 <= given <= 100:
-        raise InputError(f"A reliability of {text[:40]!r} is none: write per cent, from 0 to 100.")
+        raise InputError(f"{text[:40]!r} is no reliability: write per cent, from 0 to 100.")
     return given / 100
