@@ -217,9 +217,15 @@ def test_a_long_list_is_cut_and_counted() -> None:
         ("x" * 100, "x" * 30 + "…" + "x" * 29),
         (3, "3"),
         ("東京", "東京"),
+        ("", "(blank)"),
+        (" \u2003", " \\u2003"),
+        (" ", "(blank)"),
+        ("a\u3164\u2800", "a\\u3164\\u2800"),
+        ("pay\u200dpal\u200b", "pay\\u200dpal\\u200b"),
+        ("می\u200cشود 👩\u200d👧", "می\u200cشود 👩\u200d👧"),
     ],
 )
-def test_hostile_text_cannot_move_the_cursor(value: object, shown: str) -> None:
+def test_text_of_others_is_seen_whole_and_cannot_move_the_cursor(value: object, shown: str) -> None:
     assert plain(value) == shown
 
 

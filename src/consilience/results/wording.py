@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -18,15 +19,24 @@ WIDTH = 78
 """Columns that sentences are wrapped to."""
 WEIGHED = 3
 """Candidates whose weights are shown side by side."""
+EMPTY = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters that Unicode calls printable and that nobody sees."""
+JOINED = re.compile(r"(?<=[^\x00-\x7f\s\u200c\u200d])[\u200c\u200d](?=[^\x00-\x7f\s\u200c\u200d])")
+"""A joiner where writing needs one: in Persian, in Hindi, in an emoji. Between others it only hides."""
 
 
 def plain(value: Any, width: int = 60) -> str:
-    """A value of the data on one line of a terminal: control characters made visible, long text cut."""
+    """A value of the data on one line of a terminal: what cannot be seen made visible, long text cut."""
     text = str(value)
     if len(text) > width:
         half = (width - 1) // 2  # values often differ only at the end
         text = text[: width - 1 - half] + "…" + text[len(text) - half :]
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    joiners = {joiner.start() for joiner in JOINED.finditer(text)}
+    line = "".join(
+        c if i in joiners or (c.isprintable() and c not in EMPTY) else c.encode("unicode_escape").decode()
+        for i, c in enumerate(text)
+    )
+    return line if line.strip() else "(blank)"
 
 
 def sentence(why: Explanation) -> str:
