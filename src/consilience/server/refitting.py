@@ -96,7 +96,7 @@ class Refitting:
         try:
             replaced = self._finished()
         except Exception as error:
-            replaced, failure = False, f"the new result cannot be opened: {error}"
+            replaced, failure = False, failure or f"the new result cannot be opened: {error}"
         with self._lock:
             if replaced:  # also where it was cancelled a moment too late
                 # After the result comes its report, and where memory is short that ends the process.
