@@ -109,6 +109,10 @@ def test_copiers_count_as_one_voice_and_the_sentence_says_so() -> None:
         "voices it is 1 against 2."
     )
     assert "(on its own, " in why.sentence
+    fewer = replace(why, voices=tuple(voice for voice in why.voices if voice is copiers))
+    assert fewer.sentence.endswith(
+        "by voices it is 1 against 0, and weighed all together they speak for Canberra."
+    )
     text = str(why)
     assert text.startswith("Australia: Canberra")
     assert "group 1" in text

@@ -109,8 +109,8 @@ def _against_majority(why: Explanation) -> list[str]:
     n_most, n_first = (
         sum(any(m.value == c.value for m in v.members) for v in why.voices) for c in (most, first)
     )
-    weight = "" if n_most < n_first else f", and the {n_first:,} {'weighs' if n_first == 1 else 'weigh'} more"
-    return [f"{text}: by voices it is {n_most:,} against {n_first:,}{weight}."]
+    weighed = "" if n_most < n_first else f", and weighed all together they speak for {plain(first.value)}"
+    return [f"{text}: by voices it is {n_most:,} against {n_first:,}{weighed}."]
 
 
 def _described(voice: Voice) -> str:
