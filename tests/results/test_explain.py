@@ -104,7 +104,15 @@ def test_copiers_count_as_one_voice_and_the_sentence_says_so() -> None:
     sydney = [c.value for c in why.candidates].index("Sydney")
     assert copiers.contributions[sydney] > copiers.contributions[0]
     assert copiers.strength < max(voice.strength for voice in why.voices)
-    assert "More sources claim Sydney (5 against 2), but all of them are in group 1" in why.sentence
+    assert why.sentence.endswith(
+        "More sources claim Sydney (5 against 2), but all of them are in group 1, whose claims count as one voice: by "
+        "voices it is 1 against 2."
+    )
+    assert "(on its own, " in why.sentence
+    fewer = replace(why, voices=tuple(voice for voice in why.voices if voice is copiers))
+    assert fewer.sentence.endswith(
+        "by voices it is 1 against 0, and weighed all together they speak for Canberra."
+    )
     text = str(why)
     assert text.startswith("Australia: Canberra")
     assert "group 1" in text
@@ -213,9 +221,15 @@ def test_a_long_list_is_cut_and_counted() -> None:
         ("x" * 100, "x" * 30 + "…" + "x" * 29),
         (3, "3"),
         ("東京", "東京"),
+        ("", "(blank)"),
+        (" \u2003", " \\u2003"),
+        (" ", "(blank)"),
+        ("a\u3164\u2800", "a\\u3164\\u2800"),
+        ("pay\u200dpal\u200b", "pay\\u200dpal\\u200b"),
+        ("می\u200cشود 👩\u200d👧", "می\u200cشود 👩\u200d👧"),
     ],
 )
-def test_hostile_text_cannot_move_the_cursor(value: object, shown: str) -> None:
+def test_text_of_others_is_seen_whole_and_cannot_move_the_cursor(value: object, shown: str) -> None:
     assert plain(value) == shown
 
 

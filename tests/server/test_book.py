@@ -36,9 +36,10 @@ def test_why_a_book_is_decided_against_the_majority(tmp_path: Path) -> None:
             assert most["value"] != row["value"] == shape["candidates"][0]["value"]
             page = html.unescape(re.sub(r"<[^>]*>", "", client.get(f"/object?number={row['number']}").text))
             assert "More sources claim" in page
-            assert "What each group adds" in page
-            told += "count as one voice" in page
-            # The waterfall against what the majority says ends in favour of the decision.
+            assert "What each voice adds" in page
+            told += "count as one voice: by voices it is" in page
+            # The waterfall is against what the majority says, and ends in favour of the decision.
+            assert re.search(rf"{re.escape(most['value'])}\s*[\d.]+%{most['n_claims']}shown below", page)
             against = shape["candidates"].index(most)
             adds = sum(voice["nats"][0] - voice["nats"][against] for voice in shape["voices"])
             assert adds > 0

@@ -30,6 +30,7 @@ def test_only_names_of_this_machine_are_answered(reader: Client, host: str, stat
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"X-Consilience": ""},

@@ -23,7 +23,7 @@ def test_not_one_acknowledged_answer_is_lost(capitals_result: Path, tmp_path: Pa
     with serving(folder) as (url, server):
         tasks = httpx.get(f"{url}/api/queue?size=50").json()["tasks"]
         assert len(tasks) == 50
-        enough = rng.randrange(5, 45)
+        enough = rng.randrange(5, 35)
         reached = threading.Event()
 
         def kill() -> None:
@@ -45,7 +45,7 @@ def test_not_one_acknowledged_answer_is_lost(capitals_result: Path, tmp_path: Pa
             pass
         reached.set()
         killer.join()
-    assert len(acknowledged) >= enough
+    assert enough <= len(acknowledged) < len(tasks)  # it was killed in the middle
     stored = reviews_of(folder).answers()
     assert {name: stored.get(name) for name in acknowledged} == acknowledged
     assert len(stored) <= len(acknowledged) + 1  # one may be on the disk whose acknowledgement was cut off

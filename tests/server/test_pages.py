@@ -92,7 +92,7 @@ def test_an_object_is_explained_as_the_fit_explains_it(reader: Client, capitals_
         assert got["otherwise"] is None or shape["candidates"][got["otherwise"]]["value"] == voice.otherwise
     page = reader.get("/object?id=Australia").text
     assert why.sentence in texts(page)
-    assert "What each group adds" in page
+    assert "What each voice adds" in page
     assert page.count("<rect") >= 2
 
 
@@ -212,8 +212,11 @@ def test_a_value_that_cannot_be_is_refused(client: Client) -> None:
 def test_the_interface_is_described_without_loading_anything(reader: Client) -> None:
     described = reader.get("/api/openapi.json").json()
     page = reader.get("/api").text
-    for path in described["paths"]:
+    assert "`" not in page
+    for path, methods in described["paths"].items():
         assert path in page
+        for method in methods.values():
+            assert all(parameter["description"] for parameter in method.get("parameters", []))
     assert "http://" not in page
     assert "https://" not in page
     assert reader.get("/docs").status_code == reader.get("/redoc").status_code == 404

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -173,6 +174,10 @@ def test_why_a_refit_failed_is_shown(visiting: Open, result: Path) -> None:
     assert state["state"] == "failed"
     assert "mine.txt" in state["message"]
     assert "mine.txt" in client.get("/review").text
+    assert client.get("/object?id=Australia").status_code == 200
+    shutil.rmtree(result)
+    client.post("/api/refit")
+    assert "is not a consilience result" in ended(client)["message"]
     assert client.get("/object?id=Australia").status_code == 200
 
 

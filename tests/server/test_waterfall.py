@@ -16,7 +16,7 @@ def made(
 ) -> ObjectShape:
     """An object whose probabilities are what these nats say; of its voices so many are listed."""
     voices = [
-        VoiceShape(i + 1, 1, 0.5, each, None, [MemberShape(i, f"s{i}", 0, None)])
+        VoiceShape(i + 1, 2 - i % 2, 1, 0.5, each, None, [MemberShape(i, f"s{i}", 0, None)])
         for i, each in enumerate(nats[:listed])
     ]
     weight = np.exp(np.sum([before, *(each for each in nats if each)], axis=0))
@@ -49,7 +49,7 @@ def test_steps_lead_from_even_odds_to_the_log_odds(against: int) -> None:
     check(chart)
     odds = shape.candidates[0].probability / shape.candidates[against].probability
     assert chart.total.nats == pytest.approx(log(odds), abs=1e-9)
-    assert [step.label for step in chart.steps] == ["before any claim", "group 1", "group 2", "group 3"]
+    assert [step.label for step in chart.steps] == ["before any claim", "group 1", "s1", "group 3"]
     assert chart.before
     assert not chart.left
 

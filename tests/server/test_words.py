@@ -15,8 +15,10 @@ from consilience.server.words import overview, without
 
 
 def explained(otherwise: list[str | None]) -> Explanation:
+    """Voices of two groups and of sources on their own, and what would be decided without each."""
     voices = tuple(
-        Voice(i + 1, (Member(f"s{i}", "a", 0.9),), 0.9, (1.0, 0.0), each) for i, each in enumerate(otherwise)
+        Voice(i + 1, (Member(f"s{i}", "a", 0.9),), 0.9, (1.0, 0.0), each, n_sources=3 if i < 2 else 1)
+        for i, each in enumerate(otherwise)
     )
     return Explanation("o", "a", (Candidate("a", 0.9, 3), Candidate("b", 0.1, 1)), voices)
 
@@ -25,23 +27,23 @@ def explained(otherwise: list[str | None]) -> Explanation:
     ("otherwise", "said"),
     [
         ([None], ""),
-        (["a", "a"], "Without any one of the groups the answer would be the same, a."),
+        (["a", "a"], "Without any one of the voices the answer would be the same, a."),
         (
             ["a"] * 40 + [None] * 3,
-            "Without any one of the 40 strongest groups the answer would be the same, a; the 3 weaker ones were not "
+            "Without any one of the 40 strongest voices the answer would be the same, a; the 3 weaker ones were not "
             "tried.",
         ),
         (
             ["b"] + ["a"] * 39 + [None],
-            "Without group 1 it would be b (tried for the 40 strongest of 41 groups).",
+            "Without group 1 it would be b (tried for the 40 strongest of 41 voices).",
         ),
         (
             ["b"] * 6,
-            "Without group 1, group 2, group 3, group 4 or group 5 it would be b, and 1 more group would change it.",
+            "Without group 1, group 2, s2, s3 or s4 it would be b, and 1 more voice would change it.",
         ),
     ],
 )
-def test_what_would_be_without_a_group(otherwise: list[str | None], said: str) -> None:
+def test_what_would_be_without_a_voice(otherwise: list[str | None], said: str) -> None:
     assert without(explained(otherwise)) == said
 
 
@@ -55,6 +57,7 @@ def test_the_overview_counts_with_sense(tmp_path: Path) -> None:
     assert overview(about) == (
         "1 source makes 1 claim about 1 object. The model vote decides it as the majority of claims does."
     )
+    assert said(n_objects=2) == "The model vote decides both as the majority of claims does."
     assert said(n_objects=5) == "The model vote decides all 5 as the majority of claims does."
     assert said(n_objects=5, n_differs=2, n_known=1) == (
         "The model vote decides 2 of 4 otherwise than the majority of claims."

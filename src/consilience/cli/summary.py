@@ -107,19 +107,21 @@ def _show_groups(screen: Screen, summary: Summary, groups: Groups) -> None:
     shared, apart = groups.n_shared, groups.n_apart
     n, overall = summary.sources.n, summary.worth.overall
     worth = f": the {n:,} are worth {quantity(overall, 'independent one')}" if n > 1 else ""
+    title = f"{quantity(shared, 'group')} and {quantity(apart, 'source')} apart{worth}"
+    if not shared:
+        screen.say(f"\n{title}")
+        return
     screen.table(
-        f"{quantity(shared, 'group')} and {quantity(apart, 'source')} apart{worth}",
+        title,
         ["group", "kind", "sources", "reliability", "90 % interval"],
         [
             [f"{g.group}", g.kind, f"{g.n_sources:,}", share(g.reliability), interval(g.low, g.high)]
-            for g in groups.largest[:SHOWN]
+            for g in groups.largest[: min(shared, SHOWN)]
         ],
         text=2,
     )
-    more, left = max(shared - SHOWN, 0), apart - max(SHOWN - shared, 0)
-    rest = [quantity(more, "more group")] * (more > 0) + [f"{quantity(left, 'source')} apart"] * (left > 0)
-    if rest:
-        screen.say(f"… and {' and '.join(rest)}")
+    if shared > SHOWN:
+        screen.say(f"… and {quantity(shared - SHOWN, 'more group')}")
 
 
 def _show_sources(screen: Screen, sources: Sources) -> None:

@@ -12,7 +12,7 @@ WIDTH = 120
 
 
 def shown(value: Any, width: int = WIDTH) -> str:
-    """A value of the data as one line of text: control characters made visible, long text cut; "" for none."""
+    """A value of the data as one line of text: what cannot be seen made visible, long text cut; "" for none."""
     return "" if value is None else plain(value, width)
 
 

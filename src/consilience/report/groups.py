@@ -31,10 +31,9 @@ SIDE = 60
 
 def summarise_groups(fit: Fit, found: Globals) -> Groups:
     """The largest groups; those of one source count as sources apart."""
-    number = Numbering.of(found).of_source
+    numbering = Numbering.of(found)
+    number = numbering.of_source
     table = groups_table(found, fit.prior)
-    n_shared = int(np.count_nonzero(table["n_sources"].to_numpy() > 1))
-    n_apart = fit.claims.n_sources - int(table["n_sources"].to_numpy()[:n_shared].sum())
     n_claims = np.bincount(fit.claims.claim_source, minlength=fit.claims.n_sources)
     busiest = np.lexsort((-n_claims, number))  # group by group
     first = np.searchsorted(number[busiest], np.arange(1, LARGEST + 2))
@@ -46,9 +45,9 @@ def summarise_groups(fit: Fit, found: Globals) -> Groups:
         del row["weight"]
         largest.append(Group(**row, members=tuple(members)))
     chosen = busiest[number[busiest] > 0][:SIDE]
-    heat = _heat_map(fit, found, chosen, number[chosen]) if n_shared else None
+    heat = _heat_map(fit, found, chosen, number[chosen]) if numbering.n_shared else None
     links = _links(fit, number, len(largest)) if len(largest) > 1 else ()
-    return Groups(n_shared, n_apart, tuple(largest), heat, links)
+    return Groups(numbering.n_shared, numbering.n_apart, tuple(largest), heat, links)
 
 
 def _links(fit: Fit, number: Int, n_groups: int) -> tuple[Link, ...]:

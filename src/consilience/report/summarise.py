@@ -126,7 +126,9 @@ def _rows_of_sources(fit: Fit, chosen: Int) -> tuple[Source, ...]:
     )
     group: list[int | None] = [None] * len(chosen)
     if fit.groups_found is not None:
-        group = [number or None for number in Numbering.of(fit.groups_found).of_source[chosen].tolist()]
+        numbering = Numbering.of(fit.groups_found)
+        shared = numbering.n_shared
+        group = [n if 0 < n <= shared else None for n in numbering.of_source[chosen].tolist()]
     return tuple(Source(*row) for row in zip(names, mean, low, high, group, n_claims, strict=True))
 
 

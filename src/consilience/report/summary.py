@@ -42,7 +42,7 @@ class Majority:
 
 @dataclass(frozen=True)
 class Source:
-    """A source; None for what the model does not say of it."""
+    """A source; None for what the model does not say of it, and for the group of a source on its own."""
 
     source: Any
     reliability: float | None

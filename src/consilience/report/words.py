@@ -44,7 +44,7 @@ def majority(of: Majority) -> str:
         return f"{quantity(of.n_given, 'truth was', 'truths were')} given, and none was left to find."
     given = f" ({quantity(of.n_given, 'more was', 'more were')} given)" if of.n_given else ""
     if not of.n_different:
-        where = "" if of.n_found == 1 else f" on all {of.n_found:,} objects"
+        where = {1: "", 2: " on both objects"}.get(of.n_found, f" on all {of.n_found:,} objects")
         return f"The answer is that of majority vote{where}{given}."
     often = "" if of.n_found == 1 else f" on {of.n_different:,} of {of.n_found:,} objects"
     return f"The answer differs from majority vote{often}{given}."

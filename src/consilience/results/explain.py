@@ -61,6 +61,7 @@ class Voice:
     otherwise     : the value that would be decided had the group's members claimed nothing here, all else
                     as it is; None where nobody can say: a source in no group, the only voice, a truth that
                     was given, and beyond the strongest voices
+    n_sources     : sources of the group, those included that claim nothing here; 1 for a source on its own
     """
 
     group: int | None
@@ -68,6 +69,7 @@ class Voice:
     reliability: float | None
     contributions: tuple[float, ...] = ()
     otherwise: Any = None
+    n_sources: int = 1
 
     @property
     def strength(self) -> float:
@@ -198,7 +200,8 @@ def _voices(
         speakers = tuple(members[i] for i in np.flatnonzero(best == group))
         if speakers:
             number, reliability = int(numbering.number[group]), float(parts.pair_reliability[p])
-            voices.append(Voice(number, speakers, reliability, tuple(nats.tolist())))
+            n_sources = int(numbering.size[number - 1])
+            voices.append(Voice(number, speakers, reliability, tuple(nats.tolist()), n_sources=n_sources))
         else:
             rest += nats
     if rest.any():

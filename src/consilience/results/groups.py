@@ -30,11 +30,13 @@ class Numbering:
     best   : (n_sources,)    the most probable group of each source; n_groups is the tail of unseen groups
     order  : (G,)            groups that are the best of at least one source, the largest first
     number : (n_groups + 1,) 1..G by that order, 0 for the tail and for groups nobody is in
+    size   : (G,)            sources of each, by that order
     """
 
     best: Int
     order: Int
     number: Int
+    size: Int
 
     @classmethod
     def of(cls, found: Globals) -> Numbering:
@@ -48,12 +50,22 @@ class Numbering:
         order = order[size[order] > 0]
         number = np.zeros(n_groups + 1, np.int64)
         number[order] = np.arange(1, len(order) + 1)
-        return cls(best, order, number)
+        return cls(best, order, number, size[order])
 
     @property
     def of_source(self) -> Int:
         """(n_sources,) the number of each source's group, 0 where it has none."""
         return self.number[self.best]
+
+    @property
+    def n_shared(self) -> int:
+        """Groups of several sources: 1..n_shared. To readers the others are sources on their own."""
+        return int(np.count_nonzero(self.size > 1))
+
+    @property
+    def n_apart(self) -> int:
+        """Sources in a group of their own, or in none."""
+        return len(self.best) - int(self.size[: self.n_shared].sum())
 
 
 def groups_table(found: Globals | None, prior: Prior | Beliefs | None) -> pa.Table:
@@ -78,7 +90,7 @@ def groups_table(found: Globals | None, prior: Prior | Beliefs | None) -> pa.Tab
     avoids_truth = isinstance(prior, Prior) and bool(prior.false_count[0] > prior.true_count[0])
     columns = [
         np.arange(1, len(order) + 1),
-        np.bincount(numbering.of_source, minlength=len(order) + 1)[1:],
+        numbering.size,
         mean,
         low,
         high,

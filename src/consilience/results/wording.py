@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -18,15 +19,24 @@ WIDTH = 78
 """Columns that sentences are wrapped to."""
 WEIGHED = 3
 """Candidates whose weights are shown side by side."""
+EMPTY = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters that Unicode calls printable and that nobody sees."""
+JOINED = re.compile(r"(?<=[^\x00-\x7f\s\u200c\u200d])[\u200c\u200d](?=[^\x00-\x7f\s\u200c\u200d])")
+"""A joiner where writing needs one: in Persian, in Hindi, in an emoji. Between others it only hides."""
 
 
 def plain(value: Any, width: int = 60) -> str:
-    """A value of the data on one line of a terminal: control characters made visible, long text cut."""
+    """A value of the data on one line of a terminal: what cannot be seen made visible, long text cut."""
     text = str(value)
     if len(text) > width:
         half = (width - 1) // 2  # values often differ only at the end
         text = text[: width - 1 - half] + "…" + text[len(text) - half :]
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    joiners = {joiner.start() for joiner in JOINED.finditer(text)}
+    line = "".join(
+        c if i in joiners or (c.isprintable() and c not in EMPTY) else c.encode("unicode_escape").decode()
+        for i, c in enumerate(text)
+    )
+    return line if line.strip() else "(blank)"
 
 
 def sentence(why: Explanation) -> str:
@@ -66,7 +76,7 @@ def page(why: Explanation) -> str:
         low = min(voice.contributions, default=0.0)
         weights = [f"{nats - low:+.1f}" for nats in voice.contributions] or [""] * len(named)
         reliable = "" if voice.reliability is None else f"{voice.reliability:.0%}"
-        voices.append([_title(voice), reliable, *weights[: len(named)], _says(voice)])
+        voices.append([title(voice), reliable, *weights[: len(named)], _says(voice)])
     lines += _aligned(["who", "reliable here" if weighed else "reliability", *named, "says"], voices)
     lines += _rest(len(why.voices), "more voice")
     if weighed:
@@ -95,25 +105,32 @@ def _against_majority(why: Explanation) -> list[str]:
     if together < 2:
         return [f"{text}, but they weigh less together."]
     share = "all" if together == most.n_claims else f"{together:,}"
-    return [f"{text}, but {share} of them are in {_title(largest)}, whose claims count as one voice."]
+    text += f", but {share} of them are in {title(largest)}, whose claims count as one voice"
+    n_most, n_first = (
+        sum(any(m.value == c.value for m in v.members) for v in why.voices) for c in (most, first)
+    )
+    weighed = "" if n_most < n_first else f", and weighed all together they speak for {plain(first.value)}"
+    return [f"{text}: by voices it is {n_most:,} against {n_first:,}{weighed}."]
 
 
 def _described(voice: Voice) -> str:
     reliable = "" if voice.reliability is None else f", {voice.reliability:.0%} likely to be reliable here"
     if len(voice.members) == 1:
-        return f"{plain(voice.members[0].source)} ({_title(voice)}{reliable})"
-    return f"{_title(voice)} ({quantity(len(voice.members), 'source')}{reliable})"
+        group = "on its own" if voice.n_sources == 1 else title(voice)
+        return f"{plain(voice.members[0].source)} ({group}{reliable})"
+    return f"{title(voice)} ({quantity(len(voice.members), 'source')}{reliable})"
 
 
-def _title(voice: Voice) -> str:
-    if voice.group is not None:
+def title(voice: Voice, width: int = 24) -> str:
+    """What a voice is called: its group, or the source that is on its own."""
+    if voice.n_sources > 1:
         return f"group {voice.group}"
-    return plain(voice.members[0].source, 24) if voice.members else "other groups"
+    return plain(voice.members[0].source, width) if voice.members else "other groups"
 
 
 def _says(voice: Voice) -> str:
     """Its values by number of members, with the names of a few; a source on its own needs no name twice."""
-    if voice.group is None:
+    if voice.n_sources == 1:
         return plain(voice.members[0].value, 30) if voice.members else "(sources that may belong to them)"
     parts = []
     for value, n in Counter(member.value for member in voice.members).most_common(3):

@@ -38,12 +38,20 @@ Number = Annotated[
     int | None, Query(ge=0, le=MOST, description="The place among all, from 0; used where given.")
 ]
 Text = Annotated[str, Query(max_length=1_000, description="A part of it, in upper or lower case.")]
-PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
-Size = Annotated[int, Query(ge=1, le=200)]
-Share = Annotated[float | None, Query(ge=0, le=1)]
-Group = Annotated[int | None, Query(ge=0, le=MOST, description="A group's number; 0 are sources in none.")]
-ObjectOrder = Literal["object", "uncertainty", "claims"]
-SourceOrder = Literal["reliability", "unreliability", "source", "claims"]
+PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="Which page of the list, from 1.")]
+Size = Annotated[int, Query(ge=1, le=200, description="Rows of a page.")]
+Least = Annotated[float | None, Query(ge=0, le=1, description="Reliable at least so much, from 0 to 1.")]
+Most = Annotated[float | None, Query(ge=0, le=1, description="Reliable at most so much, from 0 to 1.")]
+Differs = Annotated[bool | None, Query(description="Whether the majority of claims says otherwise.")]
+Reviewed = Annotated[bool | None, Query(description="Whether a reviewer answered it.")]
+Known = Annotated[bool | None, Query(description="Whether its truth was given.")]
+Group = Annotated[
+    int | None, Query(ge=0, le=MOST, description="A group's number; 0 are sources on their own.")
+]
+ObjectOrder = Annotated[Literal["object", "uncertainty", "claims"], Query(description="What comes first:")]
+SourceOrder = Annotated[
+    Literal["reliability", "unreliability", "source", "claims"], Query(description="What comes first:")
+]
 REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"description": why}
     for status, why in (
@@ -211,8 +219,8 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
 
     @app.get("/api/objects")
     def objects(
-        text: Text = "", value: Text = "", differs: bool | None = None, reviewed: bool | None = None,
-        known: bool | None = None, order: ObjectOrder = "object", page: PageNumber = 1, size: Size = 50,
+        text: Text = "", value: Text = "", differs: Differs = None, reviewed: Reviewed = None,
+        known: Known = None, order: ObjectOrder = "object", page: PageNumber = 1, size: Size = 50,
     ) -> shapes.Objects:  # fmt: skip
         """Objects by part of their id (`text`) and of their decision (`value`), page by page. `differs`: whether the
         majority says otherwise, of those whose truth was found and not given (`known`)."""
@@ -229,7 +237,7 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
 
     @app.get("/api/sources")
     def sources(
-        text: Text = "", group: Group = None, least: Share = None, most: Share = None,
+        text: Text = "", group: Group = None, least: Least = None, most: Most = None,
         order: SourceOrder = "reliability", page: PageNumber = 1, size: Size = 50,
     ) -> shapes.Sources:  # fmt: skip
         """Sources by part of their name, group and reliability, page by page."""
@@ -251,7 +259,9 @@ def _add_json(app: FastAPI, explorer: Explorer) -> None:
 
     @app.get("/api/group")
     def group(
-        number: Annotated[int, Query(ge=1, le=MOST)], page: PageNumber = 1, size: Size = 50
+        number: Annotated[int, Query(ge=1, le=MOST, description="The group's number.")],
+        page: PageNumber = 1,
+        size: Size = 50,
     ) -> shapes.GroupShape:
         """One group: a page of its members, and values that they share though they are wrong."""
         return explorer.result.group(number, page, size)
@@ -330,7 +340,7 @@ def _add_pages(app: FastAPI, explorer: Explorer) -> None:
 
     @page("/object")
     def object_(
-        id: Id = None, number: Number = None, against: Annotated[int, Query(ge=1, le=10_000)] = 1
+        id: Id = None, number: Number = None, against: Annotated[int | None, Query(ge=1, le=10_000)] = None
     ) -> str:
         _check_named("object", id, number)
         return pages.object(id, number, against)
@@ -437,7 +447,9 @@ def _whole(text: str) -> int | None:
     if not text:
         return None
     if not text.isdecimal() or len(text) > 9:
-        raise InputError(f"The group {text[:40]!r} is no number of a group: write 1, 2, …, or 0 for none.")
+        raise InputError(
+            f"{text[:40]!r} is no number of a group: write 1, 2, …, or 0 for sources on their own."
+        )
     return int(text)
 
 
@@ -449,5 +461,5 @@ def _per_cent(text: str) -> float | None:
     except ValueError:
         given = -1.0
     if not 0 <= given <= 100:
-        raise InputError(f"A reliability of {text[:40]!r} is none: write per cent, from 0 to 100.")
+        raise InputError(f"{text[:40]!r} is no reliability: write per cent, from 0 to 100.")
     return given / 100

@@ -56,7 +56,7 @@ class ObjectQuery:
 
 @dataclass(frozen=True)
 class SourceQuery:
-    """Which sources, in which order; `group` 0 are those in no group."""
+    """Which sources, in which order; `group` 0 are those on their own."""
 
     text: str = ""
     group: int | None = None
@@ -127,8 +127,10 @@ class Catalogue:
         if query.text:
             where.append("contains(lower(source), lower(?))")
             given.append(query.text)
-        if query.group is not None:
-            where.append("coalesce(grp, 0) = ?")
+        if query.group == 0:
+            where.append("coalesce(grp, 0) NOT IN (SELECT grp FROM groups WHERE n_sources > 1)")
+        elif query.group is not None:
+            where.append("grp = ?")
             given.append(query.group)
         for bound, limit in ((">=", query.least), ("<=", query.most)):
             if limit is not None:

@@ -44,6 +44,8 @@ class Explorer:
             n_objects=claims.n_objects,
             n_claims=claims.n_claims,
             n_groups=None if result.numbering is None else len(result.numbering.order),
+            n_shared=None if result.numbering is None else result.numbering.n_shared,
+            n_apart=None if result.numbering is None else result.numbering.n_apart,
             n_differs=result.n_differs,
             n_known=result.n_known,
             n_reviewed=n_reviewed,

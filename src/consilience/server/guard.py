@@ -147,7 +147,7 @@ def _check_origin(host: str, headers: Mapping[str, str]) -> None:
     """A change must come from our own pages, or from a program that says so in a header."""
     site = headers.get("sec-fetch-site", "same-origin")
     origin = headers.get("origin")
-    if site not in ("same-origin", "none") or (origin is not None and urlsplit(origin).netloc != host):
+    if site not in ("same-origin", "none") or (origin is not None and origin.partition("://")[2] != host):
         raise Refusal(403, "Another site must not change anything here.")
     if headers.get(HEADER) != "1":
         raise Refusal(403, "A request that changes something needs the header X-Consilience: 1.")

@@ -11,6 +11,7 @@ from consilience.server import words
 from consilience.server.catalogue import OBJECT_ORDERS, SOURCE_ORDERS, ObjectQuery, SourceQuery
 from consilience.server.explorer import Explorer
 from consilience.server.refit import can_be_new
+from consilience.server.shapes import GroupRow
 from consilience.server.waterfall import waterfall
 
 SIZE = 50
@@ -39,7 +40,7 @@ class Pages:
             sentence=words.overview(found.about()),
             uncertain=uncertain,
             differing=differing,
-            groups=found.result.groups()[:FEW],
+            groups=_shared(found.result.groups())[:FEW],
         )
 
     def objects(self, query: ObjectQuery, page: int) -> str:
@@ -51,9 +52,15 @@ class Pages:
             "objects", rows=rows, query=query, orders=list(OBJECT_ORDERS), next=_turning("/objects", given)
         )
 
-    def object(self, identity: str | None, number: int | None, against: int) -> str:
-        """Why one object is decided so."""
+    def object(self, identity: str | None, number: int | None, against: int | None) -> str:
+        """Why one object is decided so, and not as `against` says, a place among its candidates.
+
+        Without it, as the majority says where that is overruled, which readers ask about; else as the runner-up says.
+        """
         shape = self._explorer.object(identity, number)
+        if against is None:
+            most = max(range(len(shape.candidates)), key=lambda z: shape.candidates[z].n_claims)
+            against = most or 1
         against = min(against, max(len(shape.candidates) - 1, 1))
         return self._page(
             "object",
@@ -84,8 +91,8 @@ class Pages:
         return self._page("source", shape=shape, next=turning)
 
     def groups(self) -> str:
-        """All groups."""
-        return self._page("groups", groups=self._explorer.result.groups())
+        """All groups of several sources."""
+        return self._page("groups", groups=_shared(self._explorer.result.groups()))
 
     def group(self, number: int, page: int) -> str:
         """One group."""
@@ -125,6 +132,11 @@ def link(kind: str, number: int, identity: str) -> str:
     if 0 < len(identity) <= LONGEST_LINK and identity.isprintable():
         return f"/{kind}?id={quote(identity, safe='')}"
     return f"/{kind}?number={number}"
+
+
+def _shared(groups: list[GroupRow]) -> list[GroupRow]:
+    """Groups of several sources; the others are listed as sources."""
+    return [row for row in groups if row.n_sources > 1]
 
 
 def _turning(path: str, given: dict[str, Any]) -> Any:

@@ -96,11 +96,11 @@ class Refitting:
         try:
             replaced = self._finished()
         except Exception as error:
-            replaced, failure = False, f"the new result cannot be opened: {error}"
+            replaced, failure = False, failure or f"the new result cannot be opened: {error}"
         with self._lock:
             if replaced:  # also where it was cancelled a moment too late
                 # After the result comes its report, and where memory is short that ends the process.
-                warning = self._state.warning or failure
+                warning = self._state.warning or ("it was cancelled" if self._is_cancelled else failure)
                 self._state = replace(self._state, warning=warning)
                 lost = (
                     f" Its report could not be made ({warning}): `consilience report` makes one."

@@ -111,7 +111,9 @@ class Result:
             ]
             otherwise = None if voice.otherwise is None else place[text_of(voice.otherwise)]
             nats = list(voice.contributions)
-            return VoiceShape(voice.group, len(voice.members), voice.reliability, nats, otherwise, members)
+            return VoiceShape(
+                voice.group, voice.n_sources, len(voice.members), voice.reliability, nats, otherwise, members
+            )
 
         return ObjectShape(
             number=m,

@@ -23,6 +23,10 @@ class About:
     n_objects: int
     n_claims: int
     n_groups: int | None
+    n_shared: int | None
+    """Groups of several sources, which have the first numbers; to readers the others are sources on their own."""
+    n_apart: int | None
+    """Sources on their own."""
     n_differs: int
     """Objects decided otherwise than by the majority of claims."""
     n_known: int
@@ -139,11 +143,14 @@ class MemberShape:
 class VoiceShape:
     """Sources that speak together.
 
+    n_sources : sources of the group, here and elsewhere; 1 for a source on its own
+    n_members : those that claim something about the object
     nats      : by candidate, what they add to its log probability; only differences matter
     otherwise : the candidate decided for without them; null for the only voice, and where it was not worked out
     """
 
     group: int | None
+    n_sources: int
     n_members: int
     reliability: float | None
     nats: list[float]

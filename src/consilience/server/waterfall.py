@@ -99,6 +99,6 @@ def waterfall(shape: ObjectShape, against: int) -> Waterfall | None:
 
 
 def _label(voice: VoiceShape) -> str:
-    if voice.group is not None:
+    if voice.n_sources > 1:
         return f"group {voice.group}"
     return voice.members[0].source if voice.members else "other groups"

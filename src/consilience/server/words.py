@@ -6,11 +6,11 @@ from typing import Any
 
 from consilience.claims.words import quantity
 from consilience.results.explain import Explanation
-from consilience.results.wording import plain
+from consilience.results.wording import plain, title
 from consilience.server.shapes import About
 
 NAMED = 5
-"""Groups that a sentence names."""
+"""Voices that a sentence names."""
 
 
 def overview(about: About) -> str:
@@ -25,7 +25,7 @@ def overview(about: About) -> str:
             f"{table} {quantity(about.n_known, 'truth was', 'truths were')} given, and none was left to find."
         )
     if not about.n_differs:
-        which = "it" if found == 1 else f"all {found:,}"
+        which = {1: "it", 2: "both"}.get(found, f"all {found:,}")
         decided = f"{which} as the majority of claims does"
     else:
         which = "it" if found == 1 else f"{about.n_differs:,} of {found:,}"
@@ -34,32 +34,32 @@ def overview(about: About) -> str:
 
 
 def without(why: Explanation) -> str:
-    """What would be decided without a group: the groups that the decision hinges on, or that there is none; and of
+    """What would be decided without a voice: the voices that the decision hinges on, or that there is none; and of
     which that was tried."""
-    groups = [voice for voice in why.voices if voice.group is not None]
-    asked = [voice for voice in groups if voice.otherwise is not None]
+    weighed = [voice for voice in why.voices if voice.group is not None]
+    asked = [voice for voice in weighed if voice.otherwise is not None]
     if not asked:
         return ""
     turning = [voice for voice in asked if voice.otherwise != why.decision]
     tried = (
         ""
-        if len(asked) == len(groups)
-        else f" (tried for the {len(asked):,} strongest of {len(groups):,} groups)"
+        if len(asked) == len(weighed)
+        else f" (tried for the {len(asked):,} strongest of {len(weighed):,} voices)"
     )
     if not turning:
-        each = "any one of the groups" if len(asked) > 1 else f"group {asked[0].group}"
+        each = "any one of the voices" if len(asked) > 1 else title(asked[0])
         if tried:
-            each = f"any one of the {len(asked):,} strongest groups"
+            each = f"any one of the {len(asked):,} strongest voices"
             tried = (
-                f"; the {quantity(len(groups) - len(asked), 'weaker one was', 'weaker ones were')} not tried"
+                f"; the {quantity(len(weighed) - len(asked), 'weaker one was', 'weaker ones were')} not tried"
             )
         return f"Without {each} the answer would be the same, {plain(why.decision)}{tried}."
     by_value: dict[Any, list[str]] = {}
     for voice in turning[:NAMED]:
-        by_value.setdefault(voice.otherwise, []).append(f"group {voice.group}")
-    parts = [f"without {_either(groups)} it would be {plain(value)}" for value, groups in by_value.items()]
+        by_value.setdefault(voice.otherwise, []).append(title(voice))
+    parts = [f"without {_either(names)} it would be {plain(value)}" for value, names in by_value.items()]
     more = (
-        f", and {quantity(len(turning) - NAMED, 'more group')} would change it"
+        f", and {quantity(len(turning) - NAMED, 'more voice')} would change it"
         if len(turning) > NAMED
         else ""
     )
