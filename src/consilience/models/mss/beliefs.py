@@ -31,6 +31,8 @@ HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
 """Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
+DIGITS = 10
+"""Of what is learned."""
 ALONE = 5.0
 """κ is expected at this many times the number of sources: about one source in five is taken to have a mate before its
 claims are seen, so that it stands alone unless they say otherwise."""
@@ -68,7 +70,9 @@ def learn(
         log_x = expected_log(given.habit[occupied]).sum(axis=(0, 2))  # (kinds,)
         habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
     share = from_fixed(stats.share) + 1
-    learned = replace(beliefs, reliability=reliability, habit=habit, share=share / share.sum())
+    learned = replace(
+        beliefs, reliability=_rounded(reliability), habit=_rounded(habit), share=share / share.sum()
+    )
     if stride:
         learned = _learn_counts(from_two_words(stats.counts), learned, stride)
     if concentration:
@@ -76,6 +80,14 @@ def learn(
         slope = digamma(kappa + n_sources) - digamma(kappa)
         learned = replace(learned, concentration=float((n_groups + n_sources) / (slope + 1 / ALONE)))
     return learned
+
+
+def _rounded(x: Float) -> Float:
+    """To so many digits as are the same whatever order things are summed in. Long strides of the counts can swing about
+    the optimum ever wider: rounding errors, and with them the names of things, would show."""
+    scale = 10.0 ** (DIGITS - np.ceil(np.log10(x)))
+    rounded: Float = np.rint(x * scale) / scale
+    return rounded
 
 
 def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
@@ -106,7 +118,7 @@ def _log_reliability_density(b: Float, d: int) -> Float:
 @cache
 def _log_reliability_mass(d: int) -> float:
     """ln of the integral of that density, on a fine grid of ln b."""
-    log_b = np.linspace(-9.0, 9.0, 721)
+    log_b = np.linspace(-9.0, 9.0, 181)
     grid = np.stack(np.meshgrid(log_b, log_b), axis=-1)
     cell = 2 * np.log(log_b[1] - log_b[0])
     return float(logsumexp(_log_reliability_density(np.exp(grid), d) + grid.sum(axis=-1)) + cell)
@@ -115,27 +127,15 @@ def _log_reliability_mass(d: int) -> float:
 def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
     """A step of Minka's fixed point for η and θ, or several in its direction. Where the opinion would no longer stand
     out, one step at the most, and of that no more than leaves it standing: any part of a step is sure too."""
-    step = _step_of_counts(slopes, beliefs)
-    counts = np.array([beliefs.true_count, beliefs.false_count])
-    room, closing = np.log(counts[0] / (STANDING_OUT * counts[1])), step[1] - step[0]
+    eta, theta = beliefs.true_count, beliefs.false_count
+    (shape_true, rate_true), (shape_false, rate_false) = COUNT_PRIOR
+    log_eta = np.log((eta * slopes[0] + shape_true - 1) / (slopes[1] + rate_true) / eta)
+    log_theta = np.log((theta * slopes[2] + shape_false - 1) / (slopes[3] + rate_false) / theta)
+    room, closing = np.log(eta / (STANDING_OUT * theta)), log_theta - log_eta
     if closing > 0 and stride * closing > room:
         stride = min(1.0, max(room, 0.0) / closing)
-    true_count, false_count = counts * np.exp(stride * step)
-    return replace(beliefs, true_count=float(true_count), false_count=float(false_count))
-
-
-def turn(stats: GroupingStats, earlier: Beliefs, beliefs: Beliefs) -> bool:
-    """Whether η or θ, on their way from earlier beliefs to these, now turn back."""
-    came = np.log([beliefs.true_count / earlier.true_count, beliefs.false_count / earlier.false_count])
-    return bool(np.any(came * _step_of_counts(from_two_words(stats.counts), beliefs) < 0))
-
-
-def _step_of_counts(slopes: Float, beliefs: Beliefs) -> Float:
-    """(2,) a step of Minka's fixed point, ln η and ln θ."""
-    counts = np.array([beliefs.true_count, beliefs.false_count])
-    shape, rate = np.array(COUNT_PRIOR).T
-    step: Float = np.log((counts * slopes[::2] + shape - 1) / (slopes[1::2] + rate) / counts)
-    return step
+    counts = _rounded(np.array([eta * np.exp(stride * log_eta), theta * np.exp(stride * log_theta)]))
+    return replace(beliefs, true_count=float(counts[0]), false_count=float(counts[1]))
 
 
 def _learn_reliability(log_u: Float, n_groups: int, b: Float) -> Float:

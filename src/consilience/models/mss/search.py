@@ -34,7 +34,7 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import with_singles
 from consilience.models.base import FALL
-from consilience.models.mss.beliefs import learn, log_prior, start_beliefs, turn
+from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
@@ -55,8 +55,7 @@ MOST_MERGES, MOST_SPLITS = 10, 3
 MOST_SHARING = 100
 """A value that more groups claim is not rare."""
 LONG = 5.0
-"""Steps that counts take at a time: one at a time they creep. Where they turn back they take one, or they would swing
-ever wider."""
+"""Steps that counts take at a time: one at a time they creep."""
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
 
@@ -71,8 +70,6 @@ class Story:
     stats: GroupingStats
     terms: Mapping[str, float]
     converged: bool = False
-    turns: bool = False
-    """Whether counts turn back next."""
 
     @cached_property
     def bound(self) -> float:
@@ -216,7 +213,6 @@ class Search:
                 **{f"grouping_{name}": value for name, value in vars(story.grouping).items()},
                 **{f"beliefs_{name}": value for name, value in vars(story.beliefs).items()},
                 "converged": story.converged,
-                "turns": story.turns,
                 "terms": story.terms,
                 "records": self.path.records[before:],
                 "steps": n,
@@ -240,7 +236,7 @@ class Search:
                 f"now {story.bound!r}. It may be of another machine or other libraries: go on there, or delete the "
                 "file to begin anew."
             )
-        return replace(story, converged=mark["converged"], turns=mark["turns"])
+        return replace(story, converged=mark["converged"])
 
     def _start(self, j: int, rng: np.random.Generator) -> Story:
         first = self._repeat(lambda: self._first(j, rng), rng=rng)
@@ -314,13 +310,11 @@ class Search:
     def _sweep(self, story: Story, *, counts: bool) -> Story:
         """Global step, beliefs, local step, bound. Counts take a long stride; where that leads down, a sure step."""
         grouping = update_groups(story.stats, story.grouping, story.beliefs)
-        strides = (0.0,) if not counts else (1.0,) if story.turns else (LONG, 1.0)
-        for stride in strides:
+        for stride in (LONG, 1.0) if counts else (0.0,):
             beliefs = learn(
                 story.stats, grouping, story.beliefs, stride=stride, concentration=self.concentration is None
             )
             after = self._evaluate(grouping, beliefs)
-            after = replace(after, turns=counts and turn(after.stats, story.beliefs, beliefs))
             if after.bound >= story.bound:
                 return after
         if not after.bound - story.bound >= -FALL * max(1.0, abs(after.bound)):
