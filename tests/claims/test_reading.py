@@ -379,15 +379,17 @@ def test_a_query_may_be_long() -> None:
     assert triples_of(read_claims(query)) == [("s", "o", "v" * 10_000)]
 
 
-def test_encoding_needs_numpy_alone_and_files_need_no_database(tmp_path: Path) -> None:
+def test_encoding_needs_numpy_alone_and_files_need_neither_a_database_nor_frames(tmp_path: Path) -> None:
     (tmp_path / "claims.csv").write_text("source,object,value\ns,o,v\n")
+    pq.write_table(pa.table({"source": ["s"], "object": ["o"], "value": ["v"]}), tmp_path / "claims.parquet")
     program = f"""
 import sys, consilience.claims.encoding
 loaded = {{"pyarrow", "duckdb", "narwhals", "pandas", "polars"}} & set(sys.modules)
 assert not loaded, loaded
 from consilience.claims.reading import read_claims
 read_claims({str(tmp_path / "claims.csv")!r})
-loaded = {{"duckdb", "polars"}} & set(sys.modules)
+read_claims({str(tmp_path / "claims.parquet")!r})
+loaded = {{"duckdb", "narwhals", "pandas", "polars"}} & set(sys.modules)
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", program], check=True)
