@@ -21,6 +21,7 @@ from claim_tables import ARRAYS, Triple, assert_same_claims, every_kind, triples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from consilience.claims import delimited
 from consilience.claims.frames import to_frame
 from consilience.claims.reading import read_claims, read_truths
 from consilience.claims.vocabulary import TEXT
@@ -216,6 +217,14 @@ def test_dialects_of_delimited_text(tmp_path: Path, text: str) -> None:
     path = tmp_path / "claims.txt"
     path.write_bytes(text.encode())
     assert triples_of(read_claims(path)) == [("s", "o", "v")]
+
+
+def test_quotes_may_begin_anywhere_in_delimited_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "SMALLEST_BLOCK", 256)
+    rows = [("s", f"o{i:02}", "v" if i < 50 else "two\n,lines\n" * (i % 5 + 1)) for i in range(99)]
+    quoted = [f"{s},{o},{v}" if v == "v" else f'{s},{o},"{v}"' for s, o, v in rows]
+    (tmp_path / "claims.csv").write_text("\n".join(["source,object,value", *quoted]))
+    assert triples_of(read_claims(tmp_path / "claims.csv")) == rows
 
 
 def test_json_cells_are_text(tmp_path: Path) -> None:
