@@ -9,6 +9,7 @@ from os.path import exists, expanduser
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from consilience.claims import checks
 from consilience.claims.columns import find_columns
@@ -183,6 +184,8 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> Read:
     if problems and not len(columns["object"].codes):
         raise ClaimsError(opened.label, problems)
     columns = {role: column.compact() for role, column in columns.items()}
+    del cells
+    pa.default_memory_pool().release_unused()  # Arrow keeps what cells took, which is more than claims take
     return Read(opened.label, opened.frame, names, columns, rows, notes, tuple(problems))
 
 
