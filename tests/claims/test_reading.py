@@ -389,7 +389,7 @@ def test_a_query_may_be_long() -> None:
 
 
 def test_encoding_needs_numpy_alone_and_files_need_neither_a_database_nor_frames(tmp_path: Path) -> None:
-    (tmp_path / "claims.csv").write_text("source,object,value\ns,o,v\n")
+    (tmp_path / "claims.csv").write_text("source,object,value\ns,o,é\n", "utf-8")
     pq.write_table(pa.table({"source": ["s"], "object": ["o"], "value": ["v"]}), tmp_path / "claims.parquet")
     program = f"""
 import sys, consilience.claims.encoding
