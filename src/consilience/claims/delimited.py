@@ -25,7 +25,7 @@ from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, Problem
 
 HEAD_BYTES = 1 << 20
-SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 22, 1 << 30
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 20, 1 << 30
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _parse(
             parsing.newlines_in_values = True
         except (OSError, pa.ArrowException) as why:
             if "straddling" in str(why) and reading.block_size < LARGEST_BLOCK:
-                reading.block_size *= 16  # for a row longer than a block
+                reading.block_size *= 32  # for a row longer than a block
             elif "columns, got" in str(why) and reading.use_threads:
                 # Only one thread numbers the rows, and a row must be decodable to be handed out: any is as Latin-1.
                 reading.use_threads, reading.encoding = False, "latin-1"
