@@ -21,6 +21,7 @@ from claim_tables import ARRAYS, Triple, assert_same_claims, every_kind, triples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from consilience.claims import delimited
 from consilience.claims.frames import to_frame
 from consilience.claims.reading import read_claims, read_truths
 from consilience.claims.vocabulary import TEXT
@@ -218,6 +219,14 @@ def test_dialects_of_delimited_text(tmp_path: Path, text: str) -> None:
     assert triples_of(read_claims(path)) == [("s", "o", "v")]
 
 
+def test_quotes_may_begin_anywhere_in_delimited_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "SMALLEST_BLOCK", 256)
+    rows = [("s", f"o{i:02}", "v" if i < 50 else "two\n,lines\n" * (i % 5 + 1)) for i in range(99)]
+    quoted = [f"{s},{o},{v}" if v == "v" else f'{s},{o},"{v}"' for s, o, v in rows]
+    (tmp_path / "claims.csv").write_text("\n".join(["source,object,value", *quoted]))
+    assert triples_of(read_claims(tmp_path / "claims.csv")) == rows
+
+
 def test_json_cells_are_text(tmp_path: Path) -> None:
     path = tmp_path / "claims.jsonl"
     rows = [{"source": 1, "object": "o", "value": True}, {"source": 1.5, "object": "o", "value": "true"}]
@@ -379,15 +388,17 @@ def test_a_query_may_be_long() -> None:
     assert triples_of(read_claims(query)) == [("s", "o", "v" * 10_000)]
 
 
-def test_encoding_needs_numpy_alone_and_files_need_no_database(tmp_path: Path) -> None:
-    (tmp_path / "claims.csv").write_text("source,object,value\ns,o,v\n")
+def test_encoding_needs_numpy_alone_and_files_need_neither_a_database_nor_frames(tmp_path: Path) -> None:
+    (tmp_path / "claims.csv").write_text("source,object,value\ns,o,é\n", "utf-8")
+    pq.write_table(pa.table({"source": ["s"], "object": ["o"], "value": ["v"]}), tmp_path / "claims.parquet")
     program = f"""
 import sys, consilience.claims.encoding
 loaded = {{"pyarrow", "duckdb", "narwhals", "pandas", "polars"}} & set(sys.modules)
 assert not loaded, loaded
 from consilience.claims.reading import read_claims
 read_claims({str(tmp_path / "claims.csv")!r})
-loaded = {{"duckdb", "polars"}} & set(sys.modules)
+read_claims({str(tmp_path / "claims.parquet")!r})
+loaded = {{"duckdb", "narwhals", "pandas", "polars"}} & set(sys.modules)
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", program], check=True)

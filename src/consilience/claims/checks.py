@@ -44,6 +44,8 @@ def empty_table(found: str) -> Problem:
 
 def missing_cells(columns: dict[str, Column], names: dict[str, str], rows: Rows) -> list[Problem]:
     """Rows where a column has no value; columns and names by role."""
+    if all(column.is_whole for column in columns.values()):
+        return []
     gaps = {role: column.codes == MISSING for role, column in columns.items()}
     any_gap = np.logical_or.reduce(list(gaps.values()))
     if not np.any(any_gap):

@@ -25,7 +25,7 @@ from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, Problem
 
 HEAD_BYTES = 1 << 20
-SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 22, 1 << 30
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 20, 1 << 30
 
 
 @dataclass(frozen=True)
@@ -73,26 +73,32 @@ def _layout(path: str, head: bytes) -> Layout:
     return Layout(delimiter, names, n_lines)
 
 
-class _Ended(io.RawIOBase):
+class _Quoted(Exception):
+    """There are quotes where none were expected."""
+
+
+class _Ended(io.IOBase):
     """A stream with one more row at its end, of empty cells only.
 
     If that row is read back as the last one, every quote was closed. Otherwise an open quote swallowed it and
-    all rows since, which the parser does not tell.
+    all rows since, which the parser does not tell. Where no quotes are expected, one raises _Quoted.
     """
 
-    def __init__(self, stream: Any, end: bytes) -> None:
+    def __init__(self, stream: Any, end: bytes, *, may_be_quoted: bool) -> None:
         self._stream = stream
         self._end = end
+        self._may_be_quoted = may_be_quoted
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any, /) -> int:
-        data = self._stream.read(len(buffer))
+    def read(self, size: int) -> bytes:
+        data: bytes = self._stream.read(size)
+        if not self._may_be_quoted and b'"' in data:
+            raise _Quoted
         if not data:
-            data, self._end = self._end[: len(buffer)], self._end[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
+            data, self._end = self._end[:size], self._end[size:]
+        return data
 
     def close(self) -> None:
         self._stream.close()
@@ -117,7 +123,8 @@ def _parse(
         column_names=[str(i) for i in range(width)],
         skip_rows_after_names=layout.n_lines,
     )
-    parsing = pa.csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
+    # Without quotes every new line ends a row, and to find rows costs half of what it does with them.
+    parsing = pa.csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=False)
     end = f"\n{layout.delimiter * (width - 1)}\n".encode()
     ragged: list[tuple[int, str]] = []
 
@@ -129,11 +136,13 @@ def _parse(
     while True:
         ragged.clear()
         try:
-            with io.BufferedReader(_Ended(open_stream(place), end)) as stream:
+            with _Ended(open_stream(place), end, may_be_quoted=parsing.newlines_in_values) as stream:
                 table = pa.csv.read_csv(stream, reading, parsing, converting)
+        except _Quoted:
+            parsing.newlines_in_values = True
         except (OSError, pa.ArrowException) as why:
             if "straddling" in str(why) and reading.block_size < LARGEST_BLOCK:
-                reading.block_size *= 16  # for a row longer than a block
+                reading.block_size *= 32  # for a row longer than a block
             elif "columns, got" in str(why) and reading.use_threads:
                 # Only one thread numbers the rows, and a row must be decodable to be handed out: any is as Latin-1.
                 reading.use_threads, reading.encoding = False, "latin-1"

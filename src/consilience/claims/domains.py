@@ -72,10 +72,11 @@ def form_domains(objects: Column, values: Column, domain: Any) -> Domains | Prob
         labels = labels.take(pc.array_sort_indices(labels))
         return _common("given", labels, objects, positions(values.vocabulary, labels)[values.codes])
     n_objects, n_values = len(objects.vocabulary), len(values.vocabulary)
+    # Every object has a value or more: where there are many of them, few labels recur however they are claimed.
+    if domain == "common" or (domain == "auto" and _labels_recur(n_objects, n_values)):
+        return _common("common", values.vocabulary, objects, values.codes)
     claimed = domains(objects.codes, values.codes, n_objects, n_values)
-    if domain == "auto":
-        domain = "common" if _labels_recur(len(claimed[1]), n_values) else "claimed"
-    if domain == "common":
+    if domain == "auto" and _labels_recur(len(claimed[1]), n_values):
         return _common("common", values.vocabulary, objects, values.codes)
     candidate = find_candidates(objects.codes, values.codes, *claimed, n_values)
     return Domains("claimed", values.vocabulary, *claimed, candidate)

@@ -271,7 +271,7 @@ def sort_claims(claim_object: Int, claim_source: Int, n_sources: int) -> Int:
 
 
 def offsets(index: Int, n: int) -> Int:
-    """(n + 1,) int64: where each of 0 … n - 1 begins in the sorted `index`, and where the last one ends."""
+    """(n + 1,) int64: where each of 0 … n - 1 begins once `index` is sorted, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n))]).astype(np.int64)
 
 

@@ -9,7 +9,6 @@ from datetime import date, time, timedelta
 from itertools import chain
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -50,6 +49,8 @@ def open_frame(table: Any) -> Table | None:
     """Open a frame, lazy or not, or what else offers itself as Arrow; None if it is nothing of the kind."""
     if isinstance(table, pa.Table):
         return _open_arrow(_label(table), table, in_memory=True)
+    import narwhals as nw  # takes long to load, and only frames need it
+
     try:
         frame: Any = nw.from_native(table, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -125,6 +126,8 @@ def to_frame(table: Any, kind: str) -> Any:
     """A pyarrow Table as a frame of this kind: "pandas", "polars" or "pyarrow"."""
     if kind == "pyarrow":
         return table
+    import narwhals as nw
+
     try:
         frame: Any = nw.from_native(table)
         return frame.to_pandas() if kind == "pandas" else frame.to_polars()

@@ -32,12 +32,12 @@ def _alike(names: Any) -> list[tuple[str, str]]:
     if bool(pc.all(pc.string_is_ascii(names)).as_py()):
         return []  # the usual case, and text in ASCII is its own normal form
     normal = pc.utf8_normalize(names, form="NFC")
-    first = pc.index_in(normal, pc.unique(normal)).to_numpy()
-    if first.max(initial=-1) + 1 == len(names):
+    distinct = pc.unique(normal)
+    if len(distinct) == len(names):
         return []
     seen: dict[int, int] = {}
     pairs = []
-    for i, code in enumerate(first.tolist()):
+    for i, code in enumerate(pc.index_in(normal, distinct).to_pylist()):
         if code in seen:
             pairs.append((names[i].as_py(), names[seen[code]].as_py()))
         seen.setdefault(code, i)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset
+import pyarrow.parquet as pq
 
 from consilience.claims.files import unreadable
 from consilience.claims.id_types import is_text, joint_type, name_of
@@ -31,7 +31,7 @@ class Schemas:
         schemas = {}
         for file in files:
             try:
-                schemas[file] = pa.dataset.dataset(file, format="parquet").schema
+                schemas[file] = pq.read_schema(file)
             except (OSError, pa.ArrowException) as why:
                 raise unreadable(file, why) from None
         return cls(schemas)
@@ -93,15 +93,13 @@ def read_columns(file: str, kinds: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Chunks of these columns of a file, as these types."""
     chunks: dict[str, list[Any]] = {name: [] for name in kinds}
     try:
-        schema = pa.dataset.dataset(file, format="parquet").schema
+        types = {name: pq.read_schema(file).field(name).type for name in kinds}
         # Files keep a text once for each run of rows, and so do we: it is several times faster than all texts.
-        types = {name: schema.field(name).type for name in kinds}
         texts = [name for name, t in types.items() if pa.types.is_string(t) or pa.types.is_large_string(t)]
-        options = pa.dataset.ParquetReadOptions(dictionary_columns=texts)
-        data = pa.dataset.dataset(file, format=pa.dataset.ParquetFileFormat(read_options=options))
-        for batch in data.to_batches(columns=list(kinds), batch_size=ROWS_AT_A_TIME, use_threads=False):
-            for name, kind in kinds.items():
-                chunks[name].append(_cells(batch.column(name), kind, name, file))
+        with pq.ParquetFile(file, read_dictionary=texts) as data:
+            for batch in data.iter_batches(ROWS_AT_A_TIME, columns=list(kinds), use_threads=False):
+                for name, kind in kinds.items():
+                    chunks[name].append(_cells(batch.column(name), kind, name, file))
     except (OSError, pa.ArrowException) as why:
         raise unreadable(file, why) from None
     return chunks

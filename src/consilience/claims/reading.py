@@ -9,11 +9,12 @@ from os.path import exists, expanduser
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from consilience.claims import checks
 from consilience.claims.columns import find_columns
 from consilience.claims.domains import check_domain, form_domains, outside_domain
-from consilience.claims.encoding import Claims, offsets, sort_claims
+from consilience.claims.encoding import Claims, sort_claims
 from consilience.claims.files import SUPPORTED, open_file
 from consilience.claims.frames import is_query, open_frame, open_query, open_rows
 from consilience.claims.id_types import is_usable
@@ -95,7 +96,7 @@ def encode_claims(read: Read, domain: Any, on_conflict: str) -> Claims:
         values=found.values,
         claim_source=sources.codes,
         claim_candidate=found.claim_candidate,
-        first_claim=offsets(objects.codes, len(objects.vocabulary)),
+        first_claim=np.searchsorted(objects.codes, np.arange(len(objects.vocabulary) + 1, dtype=np.int32)),
         first_candidate=found.first_candidate,
         candidate_value=found.candidate_value,
         domain=found.kind,
@@ -174,15 +175,17 @@ def _read(table: Any, asked: dict[str, str | None], on_missing: str) -> Read:
         notes = (f"{quantity(gaps[0].count, 'row')} with an empty cell dropped.",)
     if len(columns) < len(asked):
         raise ClaimsError(opened.label, problems)
-    whole = np.logical_and.reduce([column.codes >= 0 for column in columns.values()])
-    if not whole.any() and (n_rows or problems):
-        if not problems:
+    if not all(column.is_whole for column in columns.values()):
+        whole = np.logical_and.reduce([column.codes >= 0 for column in columns.values()])
+        if not whole.any() and not problems:
             problems.append(checks.empty_table("Every row has an empty cell."))
-        raise ClaimsError(opened.label, problems)
-    if not whole.all():
         columns = {role: column.take(whole) for role, column in columns.items()}
         rows = rows.take(whole)
+    if problems and not len(columns["object"].codes):
+        raise ClaimsError(opened.label, problems)
     columns = {role: column.compact() for role, column in columns.items()}
+    del cells
+    pa.default_memory_pool().release_unused()  # Arrow keeps what cells took, which is more than claims take
     return Read(opened.label, opened.frame, names, columns, rows, notes, tuple(problems))
 
 

@@ -5,7 +5,9 @@ All work happens on the distinct ids, of which there are far fewer than rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from consilience.claims.id_types import TEXT, compared_type, is_text, written_as
+from consilience.claims.words import SHOWN
 
 Codes = NDArray[np.int32]
 
@@ -33,6 +36,11 @@ class Column:
     vocabulary: Any
     codes: Codes
     undecodable: tuple[tuple[int, bytes], ...] = ()
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether every row has an id."""
+        return bool(self.codes.min(initial=0) >= 0)
 
     def take(self, rows: NDArray[Any] | slice) -> Column:
         """Some rows, in this order; the vocabulary stays whole."""
@@ -58,16 +66,43 @@ def encode(cells: Any, *, decode: bool = False) -> Column:
         # No ids: of the type that is comparable with all others.
         return Column(pa.nulls(0), np.full(len(cells), MISSING, dtype=np.int32))
     # Chunk by chunk: Arrow's own encoding of a chunked array repeats the whole dictionary for every chunk.
-    chunks = pa.chunked_array([_dictionary(chunk) for chunk in cells.chunks]).unify_dictionaries().chunks
-    codes = np.concatenate([chunk.indices.fill_null(MISSING).to_numpy() for chunk in chunks])
-    ids, bad = _plain(chunks[0].dictionary, decode)
+    chunks = [_dictionary(chunk) for chunk in cells.chunks]
+    ids, places = _unified([chunk.dictionary for chunk in chunks])
+    ids, bad = _plain(ids, decode)
     vocabulary, code_of = _ranked(ids)
-    code_of = np.append(code_of, np.int32(MISSING))  # where the index of a missing cell, -1, points to
-    if not bad:
-        return Column(vocabulary, code_of[codes])
     code_of[list(bad)] = UNDECODABLE
-    rows = np.flatnonzero(code_of[codes] == UNDECODABLE)[:3]
-    return Column(vocabulary, code_of[codes], tuple((int(row), bad[int(codes[row])]) for row in rows))
+    codes, undecodable = np.empty(len(cells), np.int32), []
+    past = 0
+    for chunk, place in zip(chunks, places, strict=True):
+        first, past = past, past + len(chunk)
+        index = _index(chunk)
+        codes[first:past] = np.append(code_of[place], np.int32(MISSING))[index]  # null is -1, the last
+        if bad:
+            rows = np.flatnonzero(codes[first:past] == UNDECODABLE)[:SHOWN]
+            undecodable += [(first + int(row), bad[int(place[index[row]])]) for row in rows]
+    return Column(vocabulary, codes, tuple(undecodable[:SHOWN]))
+
+
+def _unified(arrays: Sequence[Any]) -> tuple[Any, list[Codes]]:
+    """The distinct ids of several arrays, and for each array where each of its ids stands among them."""
+    each = []
+    for ids in arrays:
+        counted = pa.py_buffer(np.arange(len(ids), dtype=np.int32))
+        kind = pa.dictionary(pa.int32(), ids.type)
+        each.append(pa.DictionaryArray.from_buffers(kind, len(ids), [None, counted], ids))
+    unified = pa.chunked_array(each).unify_dictionaries().chunks
+    return unified[0].dictionary, [_numbers(chunk.indices) for chunk in unified]
+
+
+def _index(chunk: Any) -> Codes:
+    """(n,) where each cell of a chunk in dictionary form points to; -1 where it is null."""
+    return _numbers(chunk.indices.fill_null(MISSING) if chunk.null_count else chunk.indices)
+
+
+def _numbers(array: Any) -> NDArray[Any]:
+    """Numbers without nulls, where they lie. (Arrow's `to_numpy` loads pandas where it is installed, which takes longer
+    than a small table.)"""
+    return np.from_dlpack(array)
 
 
 def _ranked(ids: Any) -> tuple[Any, Codes]:
@@ -76,9 +111,9 @@ def _ranked(ids: Any) -> tuple[Any, Codes]:
     n_known = len(ids) - ids.null_count
     ascending = ids.take(order[:n_known])
     is_new = np.ones(n_known, dtype=bool)
-    is_new[1:] = pc.not_equal(ascending[1:], ascending[:-1]).to_numpy(zero_copy_only=False)
+    is_new[1:] = _numbers(pc.not_equal(ascending[1:], ascending[:-1]).cast(pa.uint8()))
     place = np.full(len(ids), MISSING, dtype=np.int32)
-    place[order.to_numpy()[:n_known]] = np.cumsum(is_new, dtype=np.int32) - np.int32(1)
+    place[_numbers(order)[:n_known]] = np.cumsum(is_new, dtype=np.int32) - np.int32(1)
     return (ascending if is_new.all() else ascending.filter(pa.array(is_new))), place
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated
 
 import typer
@@ -54,6 +55,12 @@ def _about(
     """
 
 
+NEW_OBJECTS = 10_000
+"""Objects after which Python looks for garbage. Libraries make many times its usual 700 while they are loaded, all of
+them to stay: looking through them again and again took a twelfth of a small fit."""
+
+
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(NEW_OBJECTS)
     app()

@@ -141,13 +141,19 @@ class Screen:
     """A terminal, or a log, that takes tables and lines; with `quiet` it takes none but warnings."""
 
     def __init__(self, *, quiet: bool = False, stderr: bool = True) -> None:
+        self.quiet = quiet
+        self._stderr = stderr
+
+    @functools.cached_property
+    def console(self) -> Console:
+        """What writes; where there is nothing to say it is not loaded."""
         from rich.console import Console
 
         # Values are other people's text: no markup, no emoji codes, no guessing at numbers.
-        self.console: Console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
-        if not self.console.is_terminal and "COLUMNS" not in os.environ:
-            self.console.width = WIDTH
-        self.quiet = quiet
+        console = Console(stderr=self._stderr, markup=False, emoji=False, highlight=False)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console.width = WIDTH
+        return console
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Lines of text. They are never broken, so that a path can be copied from them."""

@@ -128,7 +128,6 @@ class Labels:
     A *habit* is a pair (source, label it said). Claims of one habit are told apart by nothing but their objects.
 
     n_labels       : V
-    said           : (n_claims,)             the label claimed
     possible       : (n_objects, n_labels)   what the truth may be
     claim_habit    : (n_claims,)
     habit_source   : (n_habits,)
@@ -138,7 +137,6 @@ class Labels:
 
     segments: Segments
     n_labels: int
-    said: Int
     possible: NDArray[np.bool_]
     claim_habit: Int
     habit_source: Int
@@ -150,10 +148,9 @@ class Labels:
         """Labels are the values of all domains; a value that is not in an object's domain cannot be its truth."""
         claims = segments.claims
         n_labels = claims.n_values
-        said = claims.candidate_value[claims.claim_candidate].astype(np.int64)
         possible = np.zeros((claims.n_objects, n_labels), np.bool_)
         possible[claims.candidate_object(), claims.candidate_value] = segments.possible
-        key = claims.claim_source.astype(np.int64) * n_labels + said
+        key = claims.claim_source.astype(np.int64) * n_labels + claims.candidate_value[claims.claim_candidate]
         is_habit = np.zeros(claims.n_sources * n_labels, np.bool_)
         is_habit[key] = True
         habits = np.flatnonzero(is_habit)
@@ -161,13 +158,17 @@ class Labels:
         return cls(
             segments=segments,
             n_labels=n_labels,
-            said=said,
             possible=possible,
             claim_habit=claim_habit,
             habit_source=habits // n_labels,
             habit_label=habits % n_labels,
             first_habit=offsets(habits // n_labels, claims.n_sources),
         )
+
+    @property
+    def said(self) -> Int:
+        """(n_claims,) the label claimed."""
+        return self.habit_label[self.claim_habit]
 
     @cached_property
     def claims_of_habit(self) -> Int:
@@ -182,11 +183,6 @@ class Labels:
         shape = (claims.n_objects, len(self.habit_source))
         return sparse.csr_array((np.ones(claims.n_claims), self.claim_habit, first), shape=shape)
 
-    @cached_property
-    def _habits_by_objects(self) -> sparse.csr_array:
-        """(n_habits, n_objects) the same, the other way."""
-        return self._objects_by_habits.T.tocsr()
-
     def sum_by_object(self, on_habits: Float) -> Float:
         """(n_objects, …): Σ over the object's claims of what holds for their habits, (n_habits, …)."""
         total: Float = self._objects_by_habits @ on_habits
@@ -194,7 +190,8 @@ class Labels:
 
     def sum_by_habit(self, on_objects: Float) -> Float:
         """(n_habits, …): Σ over the habit's claims of what holds for their objects, (n_objects, …)."""
-        total: Float = self._habits_by_objects @ on_objects
+        # Object by object, as claims lie: sums of few habits stay near the processor, all objects would not.
+        total: Float = self._objects_by_habits.T @ on_objects
         return total
 
     def sum_by_source(self, on_habits: Float) -> Float:

@@ -80,12 +80,13 @@ class BWA(Rival):
             + claims.n_objects / 2 * np.log(precision / (2 * np.pi))
         )
         trace: list[dict[str, float]] = []
+        said = labels.said
 
         def step(score: Float) -> Float:
             """(n_objects, n_labels) z from z"""
             new, height = np.empty_like(score), 0.0
             for label in range(labels.n_labels):
-                z, says = score[:, label], (labels.said == label).astype(np.float64)
+                z, says = score[:, label], (said == label).astype(np.float64)
                 mean = z.mean()
                 squares = b[label] + table.sum_by_source((says - z[table.claim_object]) ** 2)
                 weight = ((a + n_claims) / squares)[claims.claim_source]

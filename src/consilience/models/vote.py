@@ -28,6 +28,7 @@ class Vote(Rival):
         """Count the votes."""
         truth = table.shares(table.votes)
         decision, _ = decide(truth, table.claims.first_candidate, seed)
-        agrees = table.claims.claim_candidate == decision[table.claim_object]
-        reliability = table.sum_by_source(agrees.astype(np.float64)) / table.claims_of_source
+        decided = np.zeros(table.claims.n_candidates)
+        decided[decision] = 1.0
+        reliability = table.sum_over_claims(decided) / table.claims_of_source
         return Answer(truth, reliability, rounds=1, converged=True)

@@ -24,7 +24,7 @@ from consilience.report.summary import (
     Uncertain,
     Worth,
 )
-from consilience.results.explain import explain
+from consilience.results.explain import explain_at
 from consilience.results.fit import Fit
 from consilience.results.groups import Numbering
 from consilience.results.tables import ids, is_found, overruled, runner_up, source_order, values_of
@@ -77,7 +77,9 @@ def _majority(fit: Fit) -> Majority:
     votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
     decided = fit.decision[objects]
     order = np.argsort(-fit.truth[decided] * (votes[most] - votes[decided]), kind="stable")[:CASES]
+    numbering = None if fit.groups_found is None else Numbering.of(fit.groups_found)
     rows = zip(
+        objects[order].tolist(),
         ids(claims.objects).take(pa.array(objects[order])).to_pylist(),
         values_of(claims, decided[order]).to_pylist(),
         fit.truth[decided[order]].tolist(),
@@ -94,9 +96,9 @@ def _majority(fit: Fit) -> Majority:
             n_claims,
             majority,
             n_majority,
-            explain(fit, object_).sentence if i < EXPLAINED else None,
+            explain_at(fit, m, numbering).sentence if i < EXPLAINED else None,
         )
-        for i, (object_, value, probability, n_claims, majority, n_majority) in enumerate(rows)
+        for i, (m, object_, value, probability, n_claims, majority, n_majority) in enumerate(rows)
     )
     n_found = int(np.count_nonzero(is_found(fit)))
     return Majority(n_found, claims.n_objects - n_found, len(objects), cases)
