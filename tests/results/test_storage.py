@@ -326,6 +326,18 @@ def change_manifest(out: Path, **changes: object) -> None:
     (out / "manifest.json").write_text(json.dumps(sealed(manifest | changes)), "utf-8")
 
 
+@pytest.mark.parametrize(
+    "sweeps", [[{"bouhd": -1.0}], [{"bound": "-1"}], [{"bound": -1.0}, {"bound": -2.0}], 7]
+)
+def test_a_trace_that_is_none_is_refused(tmp_path: Path, sweeps: object) -> None:
+    out = tmp_path / "out"
+    save(random_fit(1), out)
+    (out / "trace.json").write_text(json.dumps({"sweeps": sweeps, "starts": []}), "utf-8")
+    change_manifest(out, files={name: manifest.digest(out / name) for name in manifest.FILES})
+    with pytest.raises(ResultFormatError, match="does not describe"):
+        load(out)
+
+
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     save(random_fit(1), out)

@@ -25,7 +25,7 @@ from consilience.kernels.segments import Labels, Segments
 from consilience.results.cautions import Caution, Connected, disconnected
 from consilience.results.checkpoint import Checkpoint
 from consilience.results.decide import decide
-from consilience.results.fit import Fit
+from consilience.results.fit import FALL, Fit
 from consilience.runners.base import Runner
 from consilience.runners.choose import choose as choose_runner
 from consilience.runners.spread import Spread
@@ -61,9 +61,6 @@ class Model(Protocol):
 
 MOST_LABELS = 100
 """Labels beyond which no model keeps a confusion matrix a source."""
-FALL = 1e-9
-"""A fall of the bound by more than this share of it is no rounding: something is wrong."""
-
 
 G = TypeVar("G")  # globals
 L = TypeVar("L")  # locals

@@ -28,7 +28,6 @@ from consilience.claims.encoding import Float, Int
 from consilience.errors import SettingsError
 from consilience.kernels.segments import Labels, Segments
 from consilience.models.base import (
-    FALL,
     Answer,
     Ascent,
     Rival,
@@ -40,6 +39,7 @@ from consilience.models.base import (
 )
 from consilience.models.order import structural_order
 from consilience.results.decide import scatter_bits
+from consilience.results.fit import FALL
 
 NOISE = 0.5
 """A start's weights are uniform on 1 … 1 + this, before they are made to sum to one."""

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from consilience.results.score import Score
 
 
+FALL = 1e-9
+"""A fall of the bound by more than this share of it is no rounding: something is wrong."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """The answer of a model to a table of claims.

@@ -15,7 +15,7 @@ import numpy as np
 from consilience.claims.encoding import Claims, Int
 from consilience.claims.frames import KINDS
 from consilience.kernels.state import Beliefs, Globals, Partition, Prior
-from consilience.results.fit import Fit
+from consilience.results.fit import FALL, Fit
 
 TYPES: dict[tuple[str, ...], type | tuple[type, ...]] = {
     ("model",): str,
@@ -73,6 +73,11 @@ def check_shapes(fit: Fit) -> None:
     _require(fit.source_reliability.shape == (claims.n_sources, 3), "source_reliability is of another shape")
     _require(fit.known is None or fit.known.shape == (claims.n_objects,), "known is of another length")
     _numbers(fit.source_reliability[:, :1], "source_reliability")
+    bounds = np.array([record["bound"] for record in fit.trace])
+    _numbers(bounds, "the trace")
+    falls = np.any(np.diff(bounds) < -FALL * np.maximum(1.0, np.abs(bounds[1:])))
+    _require(not falls, "the bound falls in the trace")
+    _numbers(np.array([[start["bound"], start["sweeps"]] for start in fit.starts]), "starts")
     if fit.groups_found is not None:
         _check_groups(fit.groups_found, fit.prior, claims.n_sources)
 

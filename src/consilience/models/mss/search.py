@@ -33,11 +33,11 @@ from consilience.kernels.state import (
     from_two_words,
 )
 from consilience.kernels.weights import with_singles
-from consilience.models.base import FALL
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
+from consilience.results.fit import FALL
 
 RANDOM_GROUPS = 20
 """Groups of a random start."""
