@@ -433,3 +433,14 @@ def test_numpy_rows_are_rows() -> None:
         ("a", "b", "c"),
         ("d", "e", "f"),
     ]
+
+
+def test_text_that_is_none_is_refused_where_the_file_says_that_it_is(tmp_path: Path) -> None:
+    raw = pa.array([b"a", b"caf\xe9"], pa.binary())
+    text = pa.StringArray.from_buffers(2, *raw.buffers()[1:])
+    table = pa.table({"source": ["s", "t"], "object": ["o", "o"], "value": text})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(ClaimsError) as refused:
+        read_claims(tmp_path / "a.parquet")
+    assert [problem.kind for problem in refused.value.problems] == ["undecodable"]
+    assert "row 2" in str(refused.value)

@@ -338,6 +338,18 @@ def test_a_trace_that_is_none_is_refused(tmp_path: Path, sweeps: object) -> None
         load(out)
 
 
+@pytest.mark.parametrize("name", ["claim_source", "claim_candidate", "candidate_value"])
+def test_a_number_where_an_array_was_is_refused(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    save(random_fit(1), out)
+    with np.load(out / "state.npz") as stored:
+        arrays = dict(stored) | {name: np.array(0)}
+    np.savez(out / "state.npz", **arrays)
+    change_manifest(out, files={name: manifest.digest(out / name) for name in manifest.FILES})
+    with pytest.raises(ResultFormatError, match="does not describe"):
+        load(out)
+
+
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     save(random_fit(1), out)

@@ -132,7 +132,8 @@ def _plain(ids: Any, decode: bool) -> tuple[Any, dict[int, bytes]]:
         return pc.if_else(pc.is_nan(ids), None, pc.add(ids, pa.scalar(0.0, ids.type))), {}
     if decode:
         return decode_text(ids)
-    return (ids.cast(TEXT) if is_text(ids.type) else ids), {}
+    # What a file calls text may be none, if it is damaged: Arrow takes its word for it.
+    return decode_text(ids.cast(pa.large_binary())) if is_text(ids.type) else (ids, {})
 
 
 def decode_text(raw: Any) -> tuple[Any, dict[int, bytes]]:

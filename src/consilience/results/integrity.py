@@ -62,6 +62,12 @@ def check_shapes(fit: Fit) -> None:
     _require(claims.n_claims > 0, "there are no claims")
     _runs(claims.first_claim, claims.n_claims, "first_claim")
     _runs(claims.first_candidate, claims.n_candidates, "first_candidate")
+    for name, n in (
+        ("claim_source", "n_claims"),
+        ("claim_candidate", "n_claims"),
+        ("candidate_value", "n_candidates"),
+    ):
+        _require(getattr(claims, name).shape == (getattr(claims, n),), f"{name} is of another length")
     _within(claims.claim_source, claims.n_sources, "claim_source")
     _within(claims.candidate_value, claims.n_values, "candidate_value")
     _owned(claims.claim_candidate, claims.claim_object(), claims, "claim_candidate")
