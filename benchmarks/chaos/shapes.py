@@ -9,7 +9,6 @@ A fit that does not end in time is a record too. Smaller ones of each shape are 
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import consilience as cs
+from consilience.memory import height
 
 SHAPES = {
     "one object with 1M claims": 1_000_000,
@@ -52,8 +52,11 @@ def measure(shape: str, model: str, n: int) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     sums = np.add.reduceat(fit.truth, claims.first_candidate[:-1])
     assert np.allclose(sums, 1, atol=1e-6)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"seconds": seconds, "peak_mb": peak, "warnings": [warning.kind for warning in fit.warnings]}
+    return {
+        "seconds": seconds,
+        "peak_mb": height() / 2**20,
+        "warnings": [warning.kind for warning in fit.warnings],
+    }
 
 
 def shapes(until: float) -> Iterator[dict[str, Any]]:

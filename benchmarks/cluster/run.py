@@ -260,14 +260,15 @@ def _timed(work: Callable[..., Any], *given: Any) -> list[float]:
 def memory(millions: list[int] | None) -> Iterator[dict[str, Any]]:
     """A whole fit from fifty files to files: what the driver's process takes at the most."""
     script = (
-        "import sys, time, json, resource\n"
+        "import sys, time, json\n"
         "import consilience as cs\n"
+        "from consilience.memory import height\n"
         "from consilience.runners.cluster import Ray\n"
         "t = time.perf_counter(); spread = Ray().read(sys.argv[1]); r = time.perf_counter()\n"
         "fit = cs.MSS().fit(spread); f = time.perf_counter(); fit.save(sys.argv[2])\n"
         "print(json.dumps({'n_claims': spread.n_claims, 'n_objects': spread.n_objects, 'reading': r - t,"
         "'seconds': f - r, 'saving': time.perf_counter() - f, 'sweeps': fit.sweeps, 'n_groups': fit.n_groups,"
-        "'peak_memory': 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))"
+        "'peak_memory': height()}))"
     )
     for size in millions or [20, 100]:
         with planted(size * MILLION, N_FILES, 1_000) as folder:

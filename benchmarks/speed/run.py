@@ -135,11 +135,12 @@ def sources(millions: list[int] | None) -> Iterator[dict[str, Any]]:
 def hundred(millions: list[int] | None) -> Iterator[dict[str, Any]]:
     """From Parquet to a fit, in a process of its own: seconds of each step, and its memory at the height."""
     script = (
-        "import sys, time, resource, json, consilience as cs\n"
+        "import sys, time, json, consilience as cs\n"
+        "from consilience.memory import height\n"
         "t = time.perf_counter(); claims = cs.read_claims(sys.argv[1]); r = time.perf_counter()\n"
         "fit = cs.MSS().fit(claims)\n"
         "print(json.dumps({'n_claims': claims.n_claims, 'reading': r - t, 'seconds': fit.seconds, 'sweeps': fit.sweeps,"
-        "'n_groups': fit.n_groups, 'peak_memory': 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))"
+        "'n_groups': fit.n_groups, 'peak_memory': height()}))"
     )
     for size in millions or [10, 100]:
         with tempfile.TemporaryDirectory() as folder:

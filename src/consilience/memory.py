@@ -49,7 +49,12 @@ def grown(work: Callable[[], T]) -> tuple[T, int | None]:
     except OSError:
         return work(), None
     found = work()
-    return found, max(_status("VmHWM") - before, 0)
+    return found, max(height() - before, 0)
+
+
+def height() -> int:
+    """Bytes that this process had at the height, on Linux."""
+    return _status("VmHWM")
 
 
 def _status(field: str) -> int:
