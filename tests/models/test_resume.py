@@ -11,6 +11,7 @@ import pytest
 
 import consilience as cs
 from consilience.datasets.capitals import capitals
+from consilience.datasets.synthetic import planted
 from consilience.errors import CheckpointError
 from consilience.models.mss import model as mss
 from consilience.models.mss import samples
@@ -207,3 +208,17 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_fit(tmp_path: Pat
     fit = MODELS["partition"].fit(claims, checkpoint=Checkpoint(path, every=0.0))
     assert fit.warnings[-1] == f"The checkpoint {path} could not be written (file exists)."
     np.testing.assert_array_equal(fit.truth, MODELS["partition"].fit(claims).truth)
+
+
+def test_a_checkpoint_changes_no_bit_where_stories_are_carried_to_more_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops of different stories have marks of their own."""
+    monkeypatch.setattr(samples, "FEW_CLAIMS", 300)
+    monkeypatch.setattr(samples, "FEW_OF_SOURCE", 1)
+    monkeypatch.setattr(samples, "MANY_OF_SOURCE", 60)
+    for seed in range(3):
+        claims = cs.read_claims(planted("six-groups", n_objects=300, seed=seed).claims)
+        model = MSS(n_starts=3)
+        kept = model.fit(claims, seed=seed, checkpoint=Checkpoint(tmp_path / f"{seed}", every=0.0))
+        assert_same(kept, model.fit(claims, seed=seed))

@@ -204,6 +204,18 @@ def test_a_cluster_of_ones_own_listens_to_this_machine_alone() -> None:
     assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
 
 
+def test_a_cluster_leaves_the_signal_to_terminate_to_us() -> None:
+    ray.shutdown()
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        cluster.Ray().connect()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert heard == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_odd_tables_give_the_same_bits(tmp_path: Path) -> None:
     """Labels that only rows which give way have; more labels than are taken for such unasked; a file of no rows."""
     rng = np.random.default_rng(0)

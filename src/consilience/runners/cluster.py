@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import math
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from socket import create_connection
-from threading import Event
+from threading import Event, current_thread, main_thread
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -191,6 +192,7 @@ class Ray:
 def _connected(address: str | None) -> str | None:
     """Connect to a cluster, without an address to one of our own, on this machine: the address of its dashboard."""
     quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
+    on_termination = signal.getsignal(signal.SIGTERM)
     try:
         if address is not None and "://" not in address and ":" in address:
             # Ray itself asks for minutes, and hears no Ctrl-C while it does.
@@ -207,6 +209,10 @@ def _connected(address: str | None) -> str | None:
             f"There is no Ray cluster {where} that answers ({' '.join(str(why).split())[:200]}). Start one with "
             "`ray start --head` and give its address, or leave the address out."
         ) from None
+    if (
+        current_thread() is main_thread()
+    ):  # Ray takes the signal for itself, and a fit could not leave a checkpoint
+        signal.signal(signal.SIGTERM, on_termination)
     return f"http://{context.dashboard_url}" if context.dashboard_url else None
 
 

@@ -36,7 +36,7 @@ def best_partition(
 
     def path_of(stage: str, number: int = 0) -> Path:
         hears = partial(progress, stage) if progress else None
-        return Path(hears, stop, checkpoint=checkpoint, place=[stage, number])
+        return Path(hears, stop, checkpoint=checkpoint, place=[stage, number, 0])
 
     def grow(j: int) -> tuple[Story, Path]:
         path = path_of(f"start {j + 1}/{n_starts}")

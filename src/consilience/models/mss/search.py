@@ -94,7 +94,8 @@ class Path:
     """Sweeps before these: on other objects, so that their bounds do not compare."""
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     place: list[str | int] = field(default_factory=lambda: ["path", 0])
-    """The name of the path, and of every loop that it is in the number within the one around it."""
+    """The name of the path, or its name and number, and of every loop that it is in the number within the one around
+    it. Numbers of loops go up, so those of paths are not among them."""
 
     def told(self, record: Mapping[str, float]) -> None:
         """Note a sweep; a search that was stopped ends here."""
