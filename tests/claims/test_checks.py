@@ -18,7 +18,7 @@ from claim_tables import Triple, triples_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience.claims import parquet
+from consilience.claims import delimited, parquet
 from consilience.claims.reading import read_claims, read_truths
 from consilience.errors import ClaimsError, SettingsError
 from consilience.models.vote import Vote
@@ -444,3 +444,13 @@ def test_text_that_is_none_is_refused_where_the_file_says_that_it_is(tmp_path: P
         read_claims(tmp_path / "a.parquet")
     assert [problem.kind for problem in refused.value.problems] == ["undecodable"]
     assert "row 2" in str(refused.value)
+
+
+def test_a_line_end_in_a_cell_stays_whole_wherever_blocks_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "SMALLEST_BLOCK", 64)
+    rows = "".join(f'source {"x" * (n % 13)},{n},"one\r\ntwo"\r\n' for n in range(300))
+    (tmp_path / "a.csv").write_bytes(f"source,object,value\r\n{rows}".encode())
+    claims = read_claims(tmp_path / "a.csv")
+    assert claims.values.to_pylist() == ["one\r\ntwo"]

@@ -88,12 +88,16 @@ class _Ended(io.IOBase):
         self._stream = stream
         self._end = end
         self._may_be_quoted = may_be_quoted
+        self._held = b""
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int) -> bytes:
-        data: bytes = self._stream.read(size)
+        data: bytes = self._held + self._stream.read(size - len(self._held))
+        # After a block that ends in \r Arrow drops a \n, also from the middle of a quoted cell.
+        self._held = b"\r" if 1 < len(data) == size and data.endswith(b"\r") else b""
+        data = data[: len(data) - len(self._held)]
         if not self._may_be_quoted and b'"' in data:
             raise _Quoted
         if not data:

@@ -56,8 +56,8 @@ def _about(
 
 
 NEW_OBJECTS = 10_000
-"""Objects after which Python looks for garbage. Libraries make many times its usual 700 while they are loaded, all of
-them to stay: looking through them again and again took a twelfth of a small fit."""
+"""Objects after which Python looks for garbage: more often than that, it would look again and again through what
+libraries make while they are loaded, all of it to stay."""
 
 
 def main() -> None:

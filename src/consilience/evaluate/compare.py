@@ -45,7 +45,8 @@ class Outcome:
 
     log_loss, calibration_error : for models whose truths are probabilities
     seconds                     : of the fit alone
-    peak_memory                 : bytes by which the process had grown at the height of the fit, on Linux
+    peak_memory                 : bytes by which the process had grown at the height of the fit, on Linux; fewer
+                                  where earlier fits have left room
     error                       : why it failed, where it did
     """
 

@@ -168,10 +168,11 @@ def with_singles(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> Gro
     true, all_ = single[:, :, :KINDS], single[:, :, KINDS:]
     rest = beliefs.false_count / beliefs.true_count
     right = voices.right[:, None, :]
+    false = np.maximum(all_ - true, 0.0)
+    # Nothing is found as a difference: of many claims it would be noise, and careless weights can be very small.
+    per_habit = true / says_cell + false / says_rest
     held = true * (right / says_cell)
-    reliable = held + np.maximum(all_ - true, 0.0) * (right * rest / says_rest)
-    wrong = np.maximum(all_ - reliable, 0.0)
-    per_habit = wrong / np.maximum(careless, LEAST)
+    reliable, wrong = held + false * (right * rest / says_rest), per_habit * careless
     own = per_habit * voices.habit
     held += own
     slopes = [held / beliefs.true_count, (all_ - held) / beliefs.false_count]
