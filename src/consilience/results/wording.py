@@ -106,7 +106,7 @@ def _against_majority(why: Explanation) -> list[str]:
         return [f"{text}, but they weigh less together."]
     share = "all" if together == most.n_claims else f"{together:,}"
     text += f", but {share} of them are in {title(largest)}, whose claims count as one voice"
-    said = [Counter(m.value for m in v.members).most_common(1)[0][0] for v in why.voices]
+    said = [Counter(m.value for m in v.members).most_common(1)[0][0] for v in why.voices if v.members]
     n_most, n_first = said.count(most.value), said.count(first.value)
     weighed = "" if n_most < n_first else f", and weighed all together they speak for {plain(first.value)}"
     return [f"{text}: by voices it is {n_most:,} against {n_first:,}{weighed}."]
