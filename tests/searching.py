@@ -19,7 +19,7 @@ from consilience.runners.inline import Inline
 def table_of(claims: Claims, known: Any = None) -> Table:
     """A table as MSS sets it up, in one shard."""
     whole, n_labels = with_domains(*truth_prior(claims, known))
-    return Table.of(whole, n_labels, Inline(1, 1))
+    return Table.of(whole, n_labels, Inline(1, 1), fewest=1)
 
 
 def search_of(

@@ -17,6 +17,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,28 +31,30 @@ from consilience.evaluate.provenance import provenance
 from consilience.kernels import numpy_partition, torch_
 from consilience.kernels.numpy_partition import update_groups
 from consilience.kernels.state import Beliefs, Grouping, from_fixed, from_two_words
+from consilience.kernels.weights import with_singles
 from consilience.models.crh import CRH
 from consilience.models.dawid_skene import DawidSkene, OneCoin
 from consilience.models.mss.beliefs import start_beliefs
 from consilience.models.mss.model import MSS
 from consilience.models.mss.table import with_domains
 from consilience.models.truthfinder import TruthFinder
-from consilience.runners.inline import Inline
 
 HERE = Path(__file__).parent
 ENCODED = HERE.parents[1] / "out" / "gpu"
 DEPTH, N_LABELS, N_GROUPS, GROUPED, FAITHFUL = 10, 4, 30, 0.6, 0.9
 SMALL = 200, 30
-"""Objects and sources of a table that NumPy's kernel can search whole."""
-RELOCATED = 2
-"""Sources that NumPy's kernel relocates: of all of them it would take hours."""
+"""Objects and sources of a table that the processors can search whole."""
+PATIENCE, LEAST_PATIENCE = 30, 120.0
+"""How many times as long as the device the processors may take, and the least in seconds."""
 ROUNDS = 5
 """Rounds that rivals are given."""
 STAGES = {
-    "loads, sorting": "            sort_claims(m, -1, objects, given, apart, keys);\n",
-    "posterior": "            double evidence = posterior(m, objects, given, apart, keys, pair);\n",
+    "loads, sorting": "            const int n_lone = set_aside(apart, key, keys);\n",
+    "posterior, single claims": "            hear_singles(key, objects, given, apart);\n",
+    "posterior, other pairs": "            double evidence = normalise(apart);\n",
     "truths, shares": "(apart.q[k][0] + apart.q[k][1]) / claimed : 1.0 / apart.size;\n",
-    "statistics": "            add_term(words + 8, evidence);\n        }\n",
+    "statistics, single claims": "add_probability(parts, n_sums, sums, at + KINDS + 1, 1);\n            }\n",
+    "statistics, other pairs": "            add_term(words + 8, evidence);\n        }\n",
     "sums of a warp": "n_groups * row + i - TERMS, sum);\n        }\n",
 }
 """Where each stage of a sweep ends in `partition.cu`."""
@@ -181,6 +184,7 @@ def parity(n_objects: int | None) -> Iterator[dict[str, Any]]:
         (truth, stats), (found, other) = (
             kernel.partition(table, given, beliefs) for kernel in (numpy_partition, torch_)
         )
+        other = with_singles(other, given, beliefs)
         groups, others = (update_groups(each, given, beliefs) for each in (stats, other))
         for one, two in (
             (truth.truth, found.truth),
@@ -233,8 +237,8 @@ def _swept(n_objects: int, n_sources: int) -> tuple[Shard, Grouping, Beliefs]:
     group = np.random.default_rng(0).integers(N_GROUPS, size=n_sources)
     given = Grouping(
         group,
-        np.tile(beliefs.reliability, (n_sources, 1, 1)),
-        np.tile(beliefs.habit_prior, (n_sources, 1, 1)),
+        np.tile(beliefs.reliability, (N_GROUPS, 1, 1)),
+        np.tile(beliefs.habit_prior, (N_GROUPS, 1, 1)),
     )
     return table, given, beliefs
 
@@ -283,12 +287,12 @@ def _stages(work: Callable[[], None]) -> dict[str, float]:
     source = torch_.SOURCE.read_text(encoding="utf-8")
     edits = {
         "double *truth, Word *sums\n": "double *truth, Word *sums, Word *clocks\n",
-        "    for (int turn = 0; turn < turns; turn++) {\n": "        long long before = clock64();\n",
+        "    for (int turn = 0; turn < turns; turn++) {\n": "        long long since = clock64();\n",
     }
     for i, end in enumerate(STAGES.values()):
         edits[end] = (
             "{ long long now = clock64(); if (threadIdx.x % 32 == 0) "
-            f"atomicAdd(clocks + {i}, (Word)(now - before)); before = now; }}\n"
+            f"atomicAdd(clocks + {i}, (Word)(now - since)); since = now; }}\n"
         )
     for text, more in edits.items():
         assert source.count(text) == 1, (
@@ -374,8 +378,8 @@ def fit(n_objects: int | None) -> Iterator[dict[str, Any]]:
     """A default fit, twice: the same bits."""
     n_objects, n_sources = n_objects or 10_000_000, 1_000
     claims, truth = planted(n_objects, n_sources)
-    MSS().fit(planted(20_000, n_sources)[0], engine="torch", runner=Inline(1, 1))  # compiles
-    fits = [MSS().fit(claims, engine="torch", runner=Inline(1, 1)) for _ in range(2)]
+    MSS().fit(planted(20_000, n_sources)[0], engine="torch")  # compiles
+    fits = [MSS().fit(claims, engine="torch") for _ in range(2)]
     found = fits[0]
     same = all(
         np.array_equal(*(np.asarray(getattr(each, name)) for each in fits))
@@ -388,75 +392,53 @@ def fit(n_objects: int | None) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
 
 
-class Watched:
-    """A kernel that keeps what it was asked for: the last of every size, how often, and how long it took."""
-
-    def __init__(self, kernel: Any) -> None:
-        self.kernel, self.name = kernel, kernel.name
-        self.asked: dict[tuple[str, int], dict[str, Any]] = {}
-
-    def partition(self, shard: Shard, given: Grouping, beliefs: Beliefs, warm: Any = None) -> Any:
-        """A sweep."""
-        return self._watched("partition", shard, given, beliefs)
-
-    def relocate(self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Any) -> Any:
-        """A relocation."""
-        return self._watched("relocate", shard, given, beliefs, order)
-
-    def _watched(self, what: str, shard: Shard, *given: Any) -> Any:
-        of = self.asked.setdefault((what, len(shard.claim_source)), {"times": 0, "seconds": 0.0})
-        started = time.perf_counter()
-        done = getattr(self.kernel, what)(shard, *given)
-        of["seconds"] += time.perf_counter() - started
-        of["times"] += 1
-        of["last"] = shard, *given
-        return done
-
-
 def processors(n_objects: int | None) -> Iterator[dict[str, Any]]:
-    """A default fit on the device, beside what NumPy's kernel takes for it on all processors.
+    """A default fit on the device, beside the same file on all processors: PyTorch's own operations.
 
-    A small table is fitted whole by both. Of a large one NumPy's sweeps are measured once for every size, and the
-    relocation of a few sources; what it would take for all that the device was asked for is projected from that.
+    Of a large table the processors are stopped when they have taken PATIENCE times as long as the device.
     """
-    cores = os.cpu_count() or 1
-    MSS().fit(planted(20_000, 1_000)[0], engine="torch", runner=Inline(1, 1))  # compiles
-    claims, _ = planted(*SMALL)
-    small = {
-        engine: MSS().fit(claims, engine=engine, runner=runner).seconds
-        for engine, runner in (("torch", Inline(1, 1)), ("numpy", Inline(cores, cores)))
-    }
-    print({"n_claims": claims.n_claims, **small}, flush=True)
-    claims, _ = planted(n_objects or 1_000_000, 1_000)
-    watched = Watched(torch_)
-    with mock.patch("consilience.models.mss.model.choose_kernel", return_value=watched):
-        seconds = MSS().fit(claims, runner=Inline(1, 1)).seconds
-    asked, projected = [], 0.0
-    for (what, n_claims), of in watched.asked.items():
-        shard, given, beliefs, *order = of["last"]
-        started = time.perf_counter()
-        if what == "partition":
-            cut = list(shard.cut(cores))
-            Inline(cores, cores).map_sum(numpy_partition.partition, cut, given, beliefs, [None] * len(cut))
-            once = time.perf_counter() - started
-        else:
-            numpy_partition.relocate(shard, given, beliefs, order[0][:RELOCATED])
-            once = (time.perf_counter() - started) * len(order[0]) / RELOCATED
-        projected += once * of["times"]
-        asked.append(
-            {
-                "what": what,
-                "n_claims": n_claims,
-                "times": of["times"],
-                "seconds": of["seconds"],
-                "once_on_numpy": once,
-            }
-        )
-        print(asked[-1], flush=True)
-    yield {
-        "n_claims": claims.n_claims, "seconds": seconds, "projected_on_numpy": projected, "asked": asked,
-        "n_claims_small": SMALL[0] * DEPTH, "small": small, "relocated": RELOCATED,
-    }  # fmt: skip
+    MSS().fit(planted(20_000, 1_000)[0], engine="torch")  # compiles
+    tables = [planted(*SMALL)[0], planted(n_objects or 10_000_000, 1_000)[0]]
+    for claims in tables:
+        seconds = MSS().fit(claims, engine="torch").seconds
+        yield {"n_claims": claims.n_claims, "seconds": seconds, **_on_processors(claims, PATIENCE * seconds)}
+
+
+def _on_processors(claims: Claims, limit: float) -> dict[str, Any]:
+    """What a process that sees no device reaches, and in how many seconds; stopped after so many."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("claim_source", "claim_candidate", "first_claim", "first_candidate", "candidate_value"):
+            np.save(Path(folder) / name, getattr(claims, name))
+        with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""):
+            process = get_context("spawn").Process(target=_fit_there, args=(folder, claims.n_sources))
+            process.start()
+        ready = Path(folder) / "ready"
+        while process.is_alive() and not ready.exists():
+            time.sleep(0.1)
+        process.join(max(limit, LEAST_PATIENCE))
+        if process.is_alive():
+            process.kill()
+            process.join()
+        reached = (Path(folder) / "reached").read_text(encoding="utf-8").splitlines()
+        done = Path(folder) / "seconds"
+        return {
+            "limit": max(limit, LEAST_PATIENCE),
+            "on_processors": float(done.read_text(encoding="utf-8")) if done.exists() else None,
+            "reached": reached[-1] if reached else "nothing",
+        }
+
+
+def _fit_there(folder: str, n_sources: int) -> None:
+    arrays = {path.stem: np.load(path) for path in Path(folder).glob("*.npy")}
+    n_objects = len(arrays["first_claim"]) - 1
+    claims = Claims(
+        sources=range(n_sources), objects=range(n_objects), values=range(N_LABELS), domain="common", **arrays
+    )
+    assert not torch_.has_cuda(), "it was to see no device"
+    with (Path(folder) / "reached").open("w", encoding="utf-8", buffering=1) as reached:
+        (Path(folder) / "ready").touch()
+        found = MSS().fit(claims, engine="torch", progress=lambda *told: print(*told, file=reached))
+    (Path(folder) / "seconds").write_text(str(found.seconds), encoding="utf-8")
 
 
 def rivals(n_objects: int | None) -> Iterator[dict[str, Any]]:
@@ -496,7 +478,7 @@ def sets(n_objects: int | None) -> Iterator[dict[str, Any]]:
                 domain=str(part["domain"]),
             )
             decision, bound = part["decision"], float(part["bound"])
-        found = MSS().fit(claims, engine="torch", runner=Inline(1, 1))
+        found = MSS().fit(claims, engine="torch")
         yield {
             "set": path.stem, "n_objects": claims.n_objects, "seconds": found.seconds, "bound": found.bound,
             "bound_of_cpu": bound, "decided_otherwise": int(np.sum(found.decision != decision)),

@@ -256,7 +256,7 @@ class Bench(Search):
 def search_of(claims: cs.Claims) -> Bench:
     sizes = np.diff(claims.first_candidate)
     log_truth = -np.log(np.repeat(sizes, sizes).astype(float))
-    table = Table.of(*with_domains(claims, log_truth, None), Inline(1, 1))
+    table = Table.of(*with_domains(claims, log_truth, None), Inline(1, 1), 1)
     return Bench(table, numba_, None, 300, 1e-5)  # type: ignore[arg-type]
 
 

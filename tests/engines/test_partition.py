@@ -309,7 +309,7 @@ def test_sweeps_that_learn_never_lower_the_bound(counts, concentration):
         path = []
         for engine in TOLERANCE:
             search = search_of(
-                Table.of(shard, beliefs.n_labels, Inline(1, 1)), engine=engine, concentration=concentration
+                Table.of(shard, beliefs.n_labels, Inline(1, 1), 1), engine=engine, concentration=concentration
             )
             story = search._evaluate(given, beliefs)
             for _ in range(6):
@@ -330,7 +330,9 @@ def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
     """Nudge every belief of a converged story: the bound, its priors included, does not rise."""
     for seed in (0, 4, 6, 10, 12):
         _, shard, given, beliefs = table(seed)
-        search = search_of(Table.of(shard, beliefs.n_labels, Inline(1, 1)), max_sweeps=1000, tolerance=1e-9)
+        search = search_of(
+            Table.of(shard, beliefs.n_labels, Inline(1, 1), 1), max_sweeps=1000, tolerance=1e-9
+        )
         story = search.converge(search._evaluate(given, beliefs))
         found = story.beliefs
         slack = 1e-4 * max(1.0, abs(story.bound))

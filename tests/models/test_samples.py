@@ -29,7 +29,7 @@ def table_of(claims: Claims, is_known: NDArray[np.bool_] | None = None, shards: 
     """With candidates that carry the number of their object as ln p, to be known by."""
     whole, n_labels = with_domains(claims, np.zeros(claims.n_candidates), is_known)
     named = replace(whole, log_truth=claims.candidate_object().astype(float))
-    return Table.of(named, n_labels, Inline(shards=shards))
+    return Table.of(named, n_labels, Inline(shards=shards), 1)
 
 
 def objects_of(sample: Table) -> set[int]:

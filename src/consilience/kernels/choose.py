@@ -50,6 +50,8 @@ class Kernel(Protocol):
     of, computed its own way."""
 
     name: str
+    fewest: int
+    """Claims below which a shard of their own costs more than it saves."""
     partition: Step[Grouping, Beliefs, GroupingStats]
     structured: Step[Globals, Prior, Stats]
     mean_field: Step[Globals, Prior, Stats]

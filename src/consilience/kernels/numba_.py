@@ -14,9 +14,10 @@ from consilience.kernels.numpy_ import expected_log_reliability, start_locals
 from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Globals, Locals, Prior, Stats
 
-__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
+__all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "numba"
+fewest = 10_000
 
 
 def structured(

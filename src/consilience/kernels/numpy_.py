@@ -18,7 +18,8 @@ from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Evidence, Globals, Locals, Prior, Stats, to_fixed, to_two_words
 
 name = "numpy"
-__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
+fewest = 10_000
+__all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 
 def structured(

@@ -1,17 +1,20 @@
 // The partition inference on a GPU: the loops of numba_partition and numba_relocate in linear weights (`weights` says how).
 // A thread takes an object; sums are of integers, so that any order of threads gives the same bits.
 //
-// Defined when compiled: DEPTH and WIDTH, the most claims and candidates of an object; LABELS; INDEX and VALUE, types that
-// hold a place in the table and one in a domain; LABELLED, whether labels are others than those places; IN_SHARED, whether
-// shared memory has room for the groups; THREADS of a block that relocates, and SWEEPING, RESIDENT of one that sweeps.
+// Defined when compiled: SWEEPS, whether it is `partition` that is wanted, or `relocate`; DEPTH and WIDTH, the most claims and
+// candidates of an object; LABELS; INDEX and VALUE, types that hold a place in the table and one in a domain; LABELLED,
+// whether labels are others than those places; IN_SHARED, whether shared memory has room for the groups; THREADS of a block
+// that relocates, and SWEEPING, RESIDENT of one that sweeps.
 
 #define KINDS 2
 #define FEW 8      // labels whose shares every thread sums for itself
 #define TERMS 10   // words: slopes of the counts and the bound
+#define UNITS 1073741824.0
 #define PLACES 64  // of values in a key, a power of two: a key is taken apart without division
 #define LEAST 1e-150
 #define SMALL 1e-100
 #define LARGE 1e100
+#define NONE 0x7fffffff  // no key
 #define INFINITE __longlong_as_double(0x7ff0000000000000ll)
 
 typedef unsigned long long Word;
@@ -23,6 +26,12 @@ typedef unsigned long long Word;
 #define WRONG(g, d) given.voice[(long long)(g) * VOICE + KINDS + (d)]
 #define HABITS(g, d) given.voice[(long long)(g) * VOICE + 2 * KINDS + (d)]
 #define HABIT(g, label, d) given.voice[(long long)(g) * VOICE + (3 + (label)) * KINDS + (d)]
+
+// What a pair with a single claim says (`weights.Singles`): of a value that it does not claim, and how many times as much of
+// its claim. Only where labels are common to all objects.
+#define SINGLE (LABELS > 1 ? LABELS * 2 * KINDS : 0)
+#define SAYS_REST(g, label, d) given.single[(long long)(g) * SINGLE + (label) * 2 * KINDS + (d)]
+#define RATIO(g, label, d) given.single[(long long)(g) * SINGLE + (label) * 2 * KINDS + KINDS + (d)]
 
 // Tables by the number of claims. E is not scaled: of as few claims as a thread can keep it is no large number.
 #define E(n) given.counts[4 * (n)]
@@ -43,10 +52,10 @@ struct Objects {
 
 struct Given {
     const int *group;
-    const double *voice, *counts;
+    const double *voice, *single, *counts;
     const int *first_total;
     const double *totals, *share;
-    double eta, theta;
+    double eta, theta, log_eta;
 };
 
 // An object's claims as group × PLACES + value, sorted. They have an index, and so are not in registers; nothing that
@@ -55,11 +64,13 @@ struct Keys {
     int at[DEPTH];
 };
 
-// An object.
+// An object. While its pairs are heard q is yet to be multiplied by `scale`; no q has grown more than `grown` times, and
+// exp(log_scale) has been taken out.
 struct Apart {
     int n, size, domain;
     INDEX start;
     double q[WIDTH][KINDS], q_unclaimed[KINDS];
+    double scale[KINDS], grown, log_scale;
 };
 
 // A pair, its claims from `first` on. A cell is a run of equal keys: it is found anew rather than kept, as what a thread
@@ -90,9 +101,18 @@ __device__ void multiply(Apart &apart, int k, int d, double x) {
 #endif
 }
 
-// The q of a domain, all or its sum.
-#define ALL(k) \
-    _Pragma("unroll") for (int k = 0; k < WIDTH; k++) if (k < apart.size)
+// Loops over all that an object may have: written out where it is little, which is then kept in registers.
+#define LITTLE 16
+#if WIDTH <= LITTLE
+#define ALL(k) _Pragma("unroll") for (int k = 0; k < WIDTH; k++) if (k < apart.size)
+#else
+#define ALL(k) _Pragma("unroll 1") for (int k = 0; k < apart.size; k++)
+#endif
+#if DEPTH <= LITTLE
+#define CLAIMS(i) _Pragma("unroll") for (int i = 0; i < DEPTH; i++)
+#else
+#define CLAIMS(i) _Pragma("unroll 1") for (int i = 0; i < DEPTH; i++)
+#endif
 
 __device__ int votes_at(const Keys &keys, const Pair &pair, int c) {
     int past = c + 1;
@@ -110,21 +130,26 @@ __device__ int label_of(const Objects &objects, const Apart &apart, int k) {
 }
 
 // Loads come first, all at once, and sorting is a network: nothing waits for memory, and no thread for another.
-__device__ void sort_claims(long long m, long long without, const Objects &objects, const Given &given, Apart &apart,
-                            Keys &keys) {
+__device__ __forceinline__ void sort_claims(long long m, long long without, const Objects &objects, const Given &given,
+                                            Apart &apart, int (&key)[DEPTH]) {
     const INDEX first = objects.first_claim[m], n = objects.first_claim[m + 1] - first;
     apart.start = objects.first_candidate[m];
     apart.size = (int)(objects.first_candidate[m + 1] - apart.start);
     apart.domain = apart.size + (objects.log_unclaimed && objects.log_unclaimed[m] > -INFINITE);
     apart.n = (int)n - (without >= 0);
-    int key[DEPTH];
-#pragma unroll
-    for (int i = 0; i < DEPTH; i++) key[i] = i < n ? objects.source[first + i] : 0;
-#pragma unroll
-    for (int i = 0; i < DEPTH; i++) {
+    CLAIMS(i) key[i] = i < n ? objects.source[first + i] : 0;
+    CLAIMS(i) {
         int of = given.group[key[i]] * PLACES + (i < n ? objects.value[first + i] : 0);
-        key[i] = i < n && first + i != without ? of : 0x7fffffff;
+        key[i] = i < n && first + i != without ? of : NONE;
     }
+#if DEPTH > LITTLE
+    for (int i = 1; i < n; i++) {
+        const int now = key[i];
+        int j = i;
+        for (; j > 0 && key[j - 1] > now; j--) key[j] = key[j - 1];
+        key[j] = now;
+    }
+#else
     // Batcher's merge sort, of any number of keys.
 #pragma unroll
     for (int run = 1; run < DEPTH; run *= 2)
@@ -137,8 +162,27 @@ __device__ void sort_claims(long long m, long long without, const Objects &objec
                     key[i] = low;
                     key[i + far] = high;
                 }
-#pragma unroll
-    for (int i = 0; i < DEPTH; i++) keys.at[i] = key[i];
+#endif
+}
+
+// Of sorted claims those that are the only ones of their group stay in `key`, which has NONE in place of the others; the
+// others go to `keys`, and apart.n is their number. Returns how many stay.
+__device__ __forceinline__ int set_aside(Apart &apart, int (&key)[DEPTH], Keys &keys) {
+    int n_lone = 0, n_left = 0, before = NONE;
+    CLAIMS(i) {
+        const int now = key[i], after = i + 1 < DEPTH ? key[i + 1] : NONE;
+        const bool lone = SINGLE && now / PLACES != before / PLACES && now / PLACES != after / PLACES;
+        if (i < apart.n) {
+            if (lone)
+                n_lone++;
+            else
+                keys.at[n_left++] = now;
+        }
+        if (!lone) key[i] = NONE;
+        before = now;
+    }
+    apart.n = n_left;
+    return n_lone;
 }
 
 // The pair that begins with claim j, and what it says; returns where the next one begins.
@@ -162,64 +206,89 @@ __device__ double says(const Given &given, const Pair &pair, double weight, int 
     return fmax(RIGHT(pair.group, d) * weight + pair.careless[d], LEAST);
 }
 
-// q(d, z) and q(d, unclaimed); returns the object's part of the bound, but for the factors that all z share.
-__device__ double posterior(long long m, const Objects &objects, const Given &given, Apart &apart, const Keys &keys,
-                            Pair &pair) {
-    double scale[KINDS], log_scale = 0.0, total = 0.0;
+// p(d, z) and p(d, unclaimed), before anybody speaks.
+__device__ void before(long long m, const Objects &objects, const Given &given, Apart &apart) {
+    apart.grown = 1.0, apart.log_scale = 0.0;
     for (int d = 0; d < KINDS; d++) {
-        scale[d] = 1.0;
+        apart.scale[d] = 1.0;
         apart.q_unclaimed[d] = apart.domain > apart.size ? given.share[d] * exp(objects.log_unclaimed[m]) : 0.0;
         ALL(k) {
             double q = given.share[label_of(objects, apart, k) * KINDS + d];
             apart.q[k][d] = objects.log_truth ? q * exp(objects.log_truth[apart.start + k]) : q;
         }
     }
+}
+
+// Scale what has been said before it can leave the range of numbers: what one pair says is far from its ends.
+__device__ void keep_in_range(Apart &apart) {
+    const double highest = fmax(apart.scale[0], apart.scale[1]);
+    if (apart.grown < LARGE && SMALL < highest && highest < LARGE) return;
+    double largest = 0.0;
+    for (int d = 0; d < KINDS; d++) {
+        largest = fmax(largest, apart.q_unclaimed[d] * apart.scale[d]);
+        ALL(k) largest = fmax(largest, apart.q[k][d] * apart.scale[d]);
+    }
+    if (largest < 1e-290) largest = 1e-290;
+    apart.log_scale += log(largest);
+    for (int d = 0; d < KINDS; d++) {
+        const double by = apart.scale[d] / largest;
+        apart.scale[d] = 1.0;
+        apart.q_unclaimed[d] *= by;
+        ALL(k) apart.q[k][d] *= by;
+    }
+    apart.grown = 1.0;
+}
+
+__device__ __forceinline__ void hear_singles(const int (&key)[DEPTH], const Objects &objects, const Given &given,
+                                             Apart &apart) {
+    CLAIMS(i) {
+        if (key[i] == NONE) continue;
+        const int g = key[i] / PLACES, k = key[i] % PLACES, label = label_of(objects, apart, k);
+        for (int d = 0; d < KINDS; d++) {
+            const double ratio = RATIO(g, label, d);
+            apart.scale[d] *= SAYS_REST(g, label, d);
+            apart.grown *= ratio;
+            multiply(apart, k, d, ratio);
+        }
+        keep_in_range(apart);
+    }
+}
+
+__device__ void hear_pairs(const Objects &objects, const Given &given, Apart &apart, const Keys &keys, Pair &pair) {
     for (int j = 0; j < apart.n;) {
         j = speak(j, objects, given, apart, keys, pair);
-        double highest = 0.0, gained = 1.0;
-        for (int d = 0; d < KINDS; d++) {
-            scale[d] *= pair.says_rest[d];
-            highest = fmax(highest, scale[d]);
-        }
+        for (int d = 0; d < KINDS; d++) apart.scale[d] *= pair.says_rest[d];
         CELLS(c, votes) {
             const double weight = E(votes);
             for (int d = 0; d < KINDS; d++) {
-                double more = says(given, pair, weight, d) / pair.says_rest[d];
-                multiply(apart, keys.at[c] - pair.group * PLACES, d, more);
-                gained *= more;
+                const double ratio = says(given, pair, weight, d) / pair.says_rest[d];
+                apart.grown *= ratio;
+                multiply(apart, keys.at[c] - pair.group * PLACES, d, ratio);
             }
         }
-        // What a pair says of a value is at most so many times what it says of the rest: far from the range's end.
-        if (gained > 1e10 || !(SMALL < highest && highest < LARGE)) {
-            double largest = 0.0;
-            for (int d = 0; d < KINDS; d++) {
-                largest = fmax(largest, apart.q_unclaimed[d] * scale[d]);
-                ALL(k) largest = fmax(largest, apart.q[k][d] * scale[d]);
-            }
-            if (largest < 1e-290) largest = 1e-290;
-            log_scale += log(largest);
-            for (int d = 0; d < KINDS; d++) {
-                double by = scale[d] / largest;
-                scale[d] = 1.0;
-                apart.q_unclaimed[d] *= by;
-                ALL(k) apart.q[k][d] *= by;
-            }
-        }
+        keep_in_range(apart);
     }
+}
+
+// q(d, z) and q(d, unclaimed), of which all has been said; returns the object's part of the bound, but for the factors that
+// all z share.
+__device__ double normalise(Apart &apart) {
+    double total = 0.0;
     for (int d = 0; d < KINDS; d++) {
-        total += apart.q_unclaimed[d] *= scale[d];
-        ALL(k) total += apart.q[k][d] *= scale[d];
+        total += apart.q_unclaimed[d] *= apart.scale[d];
+        ALL(k) total += apart.q[k][d] *= apart.scale[d];
     }
     const double per_total = 1.0 / total;
     for (int d = 0; d < KINDS; d++) {
         apart.q_unclaimed[d] *= per_total;
         ALL(k) apart.q[k][d] *= per_total;
     }
-    return log_scale + log(total);
+    return apart.log_scale + log(total);
 }
 
 __device__ long long fixed(double x, double per_unit) { return __double2ll_rn(x * per_unit); }
 
+#if SWEEPS
 // A sum in 64 bits; IN_SHARED memory, which adds 32 at a time, with a carry.
 __device__ void add(unsigned *parts, int n, Word *sums, int i, long long x) {
     if (!IN_SHARED) {
@@ -231,64 +300,95 @@ __device__ void add(unsigned *parts, int n, Word *sums, int i, long long x) {
     if (high) atomicAdd(parts + n + i, high);
 }
 
+// The same of a sum of probabilities, which take less than 32 bits each.
+__device__ void add_probability(unsigned *parts, int n, Word *sums, int i, unsigned x) {
+    if (!IN_SHARED)
+        atomicAdd(sums + i, (Word)x);
+    else if (atomicAdd(parts + i, x) + x < x)
+        atomicAdd(parts + n + i, 1u);
+}
+
+__device__ unsigned probability(double q) { return __double2uint_rn(q * UNITS); }
+
 __device__ void add_term(long long *term, double x) {
     double coarse = rint(x * 1048576.0);
     term[0] += (long long)coarse;
     term[1] += fixed(x - coarse / 1048576.0, 1125899906842624.0);
 }
 
-// `sums` has a row for each group: Σ q(r, d), the factor of all habits, and Σ q(opinion, r = 0, d) less that; then shares;
-// then the slopes of the counts and the bound, in two words each. A block adds up what its threads find in `turns` objects
+// `sums` has a row for each group: Σ q(r, d), the factor of all habits, Σ q(opinion, r = 0, d) less that, and of pairs with a
+// single claim by its label Σ q(d, the claim is true), Σ q(d = 0) and their number; then shares; then the slopes of the counts and the bound, in two words each. A block adds up what its threads find in `turns` objects
 // each before it adds to `sums`: where all blocks add, they wait for each other.
 extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
     const int *source, const VALUE *value, const INDEX *first_claim, const INDEX *first_candidate, const double *log_truth,
-    const int *label, const double *log_unclaimed, const int *group, const double *voice, const double *counts,
+    const int *label, const double *log_unclaimed, const int *group, const double *voice, const double *single, const double *counts,
     const int *first_total, const double *totals, const double *share, const double *scalars, int n_objects, int n_groups,
     int turns, double *truth, Word *sums
 ) {
     const Objects objects = {source, value, first_claim, first_candidate, log_truth, label, log_unclaimed};
-    const int row = 3 * KINDS + LABELS * KINDS, n_sums = n_groups * row + LABELS * KINDS + TERMS;
+    const int of_singles = (3 + LABELS) * KINDS, row = of_singles + SINGLE, n_sums = n_groups * row + LABELS * KINDS + TERMS;
 #if IN_SHARED
     extern __shared__ unsigned parts[];
-    double *near_voice = (double *)(parts + 2 * n_sums);
+    double *near_voice = (double *)(parts + 2 * n_sums), *near_single = near_voice + n_groups * VOICE;
     for (int i = threadIdx.x; i < 2 * n_sums; i += blockDim.x) parts[i] = 0;
     for (int i = threadIdx.x; i < n_groups * VOICE; i += blockDim.x) near_voice[i] = voice[i];
+    for (int i = threadIdx.x; i < n_groups * SINGLE; i += blockDim.x) near_single[i] = single[i];
     __syncthreads();
-    const Given given = {group, near_voice, counts, first_total, totals, share, scalars[0], scalars[1]};
+    const Given given = {group, near_voice, near_single, counts, first_total, totals, share,
+                         scalars[0], scalars[1], scalars[2]};
 #else
     unsigned *const parts = nullptr;
-    const Given given = {group, voice, counts, first_total, totals, share, scalars[0], scalars[1]};
+    const Given given = {group, voice, single, counts, first_total, totals, share, scalars[0], scalars[1], scalars[2]};
 #endif
-    const double per_unit = 1073741824.0;
     Apart apart;
     Keys keys;
     Pair pair;
+    int key[DEPTH];
     for (int turn = 0; turn < turns; turn++) {
         const long long m = (blockIdx.x * (long long)turns + turn) * blockDim.x + threadIdx.x;
         long long words[TERMS + FEW * KINDS] = {};
         if (m < n_objects) {
-            sort_claims(m, -1, objects, given, apart, keys);
-            double evidence = posterior(m, objects, given, apart, keys, pair);
+            sort_claims(m, -1, objects, given, apart, key);
+            const int n_lone = set_aside(apart, key, keys);
+            before(m, objects, given, apart);
+            hear_singles(key, objects, given, apart);
+            hear_pairs(objects, given, apart, keys, pair);
+            double evidence = normalise(apart);
             double of_kind[KINDS], claimed = 0.0;
 #pragma unroll
             for (int d = 0; d < KINDS; d++) {
                 of_kind[d] = apart.q_unclaimed[d];
                 if (apart.domain > apart.size)
-                    add(parts, n_sums, sums, n_groups * row + d, fixed(apart.q_unclaimed[d], per_unit));
+                    add_probability(parts, n_sums, sums, n_groups * row + d, probability(apart.q_unclaimed[d]));
                 ALL(k) {
                     const double q = apart.q[k][d];
                     const int at = label_of(objects, apart, k) * KINDS + d;
                     of_kind[d] += q;
                     claimed += q;
                     if (LABELS > FEW)
-                        add(parts, n_sums, sums, n_groups * row + at, fixed(q, per_unit));
+                        add_probability(parts, n_sums, sums, n_groups * row + at, probability(q));
                     else
-                        words[TERMS + at] += fixed(q, per_unit);
+                        words[TERMS + at] += probability(q);
                 }
             }
             ALL(k) truth[apart.start + k] = claimed > 0.0 ? (apart.q[k][0] + apart.q[k][1]) / claimed : 1.0 / apart.size;
 
+            const int of_one = given.first_total[apart.domain] + 1;
             double slope_all = 0.0, gain_true = 0.0, gain_false = 0.0;
+            if (n_lone) {
+                evidence += n_lone * (given.log_eta - given.totals[2 * of_one]);
+                slope_all = n_lone * given.totals[2 * of_one + 1];
+            }
+            const unsigned first_kind = probability(of_kind[0]);
+            CLAIMS(i) {
+                if (key[i] == NONE) continue;
+                const int k = key[i] % PLACES, label = label_of(objects, apart, k);
+                const int at = key[i] / PLACES * row + of_singles + label * 2 * KINDS;
+                for (int d = 0; d < KINDS; d++)
+                    add_probability(parts, n_sums, sums, at + d, probability(get(apart, k, d)));
+                add_probability(parts, n_sums, sums, at + KINDS, first_kind);
+                add_probability(parts, n_sums, sums, at + KINDS + 1, 1);
+            }
             const double even = LABELS > 1 ? 1.0 : 1.0 / apart.domain;
             for (int j = 0; j < apart.n;) {
                 j = speak(j, objects, given, apart, keys, pair);
@@ -310,11 +410,11 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
                 for (int d = 0; d < KINDS; d++) {
                     reliable[d] = RIGHT(g, d) * (reliable[d] + fmax(elsewhere[d], 0.0) / pair.says_rest[d]);
                     const double careless = fmax(of_kind[d] - reliable[d], 0.0);
-                    add(parts, n_sums, sums, g * row + 2 * d, fixed(careless, per_unit));
-                    add(parts, n_sums, sums, g * row + 2 * d + 1, fixed(reliable[d], per_unit));
+                    add(parts, n_sums, sums, g * row + 2 * d, fixed(careless, UNITS));
+                    add(parts, n_sums, sums, g * row + 2 * d + 1, fixed(reliable[d], UNITS));
                     per_habit[d] = careless / fmax(pair.careless[d], LEAST);
                     if (LABELS > 1)
-                        add(parts, n_sums, sums, g * row + 2 * KINDS + d, fixed(per_habit[d] * WRONG(g, d), per_unit));
+                        add(parts, n_sums, sums, g * row + 2 * KINDS + d, fixed(per_habit[d] * WRONG(g, d), UNITS));
                 }
                 CELLS(c, votes) {
                     const int k = keys.at[c] - base, label = label_of(objects, apart, k);
@@ -326,7 +426,7 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
                         held += RIGHT(g, d) * right_here[d] + own * weight;
                         if (LABELS > 1)
                             add(parts, n_sums, sums, g * row + 3 * KINDS + d * LABELS + label,
-                                fixed(own * (weight - 1.0), per_unit));
+                                fixed(own * (weight - 1.0), UNITS));
                     }
                     evidence += AS_FALSE(votes);
                     gain_true += held * SLOPE_TRUE(votes);
@@ -358,6 +458,7 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
 #endif
 }
 
+#else
 // ---- Relocation: one block, one source after another; its claims and the groups that it may join side by side. ----
 
 // What is kept of the source that looks for a place.
@@ -451,7 +552,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
     int *chosen, double *worth, double *result
 ) {
     const Objects objects = {source, value, first_claim, first_candidate, log_truth, label, log_unclaimed};
-    const Given given = {group, voice, counts, first_total, totals, share, scalars[0], scalars[1]};
+    const Given given = {group, voice, nullptr, counts, first_total, totals, share, scalars[0], scalars[1], 0.0};
     const Lone lone = {here, elsewhere, domain_of_claim, label_of_claim};
     const double eta = given.eta, theta = given.theta, log_kappa = scalars[2], per_unit = 1099511627776.0;
     __shared__ double room[THREADS / 32], beta[KINDS][2], alpha[KINDS][LABELS], log_u[KINDS][2], log_x[KINDS][LABELS];
@@ -465,6 +566,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
     Apart apart;
     Keys keys;
     Pair pair;
+    int key[DEPTH];
     for (int turn = 0; turn < n_order; turn++) {
         const int n = order[turn], old = group[n];
         const INDEX first = first_of_source[n];
@@ -476,8 +578,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
             INDEX m = object_of[first + j], i = first_claim[m];
             while (source[i] != n) i++;
             int y = value[i];
-            sort_claims(m, i, objects, given, apart, keys);
-            posterior(m, objects, given, apart, keys, pair);
+            sort_claims(m, i, objects, given, apart, key);
+            CLAIMS(c) keys.at[c] = key[c];
+            before(m, objects, given, apart);
+            hear_pairs(objects, given, apart, keys, pair);
+            normalise(apart);
             double at_y[KINDS], off_y[KINDS];
             for (int d = 0; d < KINDS; d++) {
                 at_y[d] = get(apart, y, d), off_y[d] = apart.q_unclaimed[d];
@@ -625,3 +730,4 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
     }
     if (t == 0) result[0] = moved, result[1] = gain;
 }
+#endif

@@ -5,6 +5,7 @@ PyTorch brings along; without one, as PyTorch's own operations, which any of its
 are NumPy's: they are there to compare with, on tables that need no GPU.
 
 A shard goes to the device once and stays there as long as it is used. Truths stay there too until they are asked for.
+Every thread has a stream of its own, so that several starts, or shards, are worked on at a time.
 A shard that the device has no room for stays in pinned memory: sweeps bring it run by run, relocations read it where it
 is. Sums are of integers and an object's numbers are its own, so all of this gives the same bits.
 """
@@ -17,6 +18,7 @@ from functools import cache, cached_property, reduce
 from itertools import pairwise
 from operator import add
 from pathlib import Path
+from threading import Lock, local
 from typing import Any, ClassVar, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -39,11 +41,13 @@ from consilience.kernels.state import (
     GroupingStats,
     Locals,
 )
-from consilience.kernels.weights import Counts, Voices, counts_of, voices_of
+from consilience.kernels.weights import Counts, Voices, counts_of, singles_of, voices_of
 
-__all__ = ["mean_field", "name", "partition", "relocate", "segments", "structured"]
+__all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "torch"
+fewest = 5_000_000
+"""A device has threads of its own: shards are for what the host does before and after."""
 
 DEEPEST = 64
 """Claims or candidates of an object beyond which PyTorch's own operations take over: a thread keeps them all."""
@@ -127,12 +131,25 @@ def room() -> int:
     return int(SHARE * (torch.cuda.mem_get_info()[0] + reserved))
 
 
+class Streams(local):
+    """The stream of each thread."""
+
+    @cached_property
+    def own(self) -> torch.cuda.Stream:
+        """Of this one."""
+        return torch.cuda.Stream()
+
+
+_streams = Streams()
+
+
 def partition(
     shard: Shard, given: Grouping, beliefs: Beliefs, warm: Locals | None = None
 ) -> tuple[Locals, GroupingStats]:
     """As `numpy_partition.partition`."""
     if _compiles(shard, beliefs):
-        return _partition_cuda(shard, given, beliefs)
+        with torch.cuda.stream(_streams.own):
+            return _partition_cuda(shard, given, beliefs)
     n_cells = int(np.diff(shard.first_claim) @ (np.diff(shard.first_candidate) + 1))
     runs = [_partition(run, given, beliefs) for run in shard.cut(_n_runs(WORKING * n_cells))]
     if len(runs) == 1:
@@ -142,8 +159,10 @@ def partition(
 
 def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
     """As `numpy_partition.relocate`, and by it where there is no CUDA device: it moves one source at a time."""
-    step = _relocate_cuda if _compiles(shard, beliefs) else numpy_partition.relocate
-    return step(shard, given, beliefs, order)
+    if _compiles(shard, beliefs):
+        with torch.cuda.stream(_streams.own):
+            return _relocate_cuda(shard, given, beliefs, order)
+    return numpy_partition.relocate(shard, given, beliefs, order)
 
 
 def _compiles(shard: Shard, beliefs: Beliefs) -> bool:
@@ -184,7 +203,9 @@ def _hold(shard: Shard) -> Held:
             nothing if np.all(np.isneginf(shard.log_unclaimed)) else shard.log_unclaimed,
         )
         fits = sum(part.nbytes for part in parts) <= room()
-        found = _held[shard] = Held(*(_tensor(part, pinned=not fits) for part in parts))
+        found = Held(*(_tensor(part, pinned=not fits) for part in parts))
+        torch.cuda.current_stream().synchronize()  # other streams may be the next to use it
+        _held[shard] = found
     return found
 
 
@@ -196,11 +217,13 @@ def _by_source(shard: Shard, held: Held, n_sources: int) -> ClaimsOfSources:
         object_of = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
         object_of = object_of[np.argsort(shard.claim_source, kind="stable")]
         index = np.int32 if held.first_claim.dtype == torch.int32 else np.int64
-        found = _of_sources[shard] = ClaimsOfSources(
+        found = ClaimsOfSources(
             _tensor(first.astype(index)),
             _tensor(object_of.astype(index), pinned=not held.is_resident),
             int(np.diff(first).max(initial=1)),
         )
+        torch.cuda.current_stream().synchronize()
+        _of_sources[shard] = found
     return found
 
 
@@ -218,7 +241,7 @@ def _compile(
     constants = {
         "DEPTH": depth, "WIDTH": width, "LABELS": n_labels, "INDEX": index, "VALUE": "unsigned char",
         "THREADS": OF_RELOCATION, "SWEEPING": THREADS, "RESIDENT": RESIDENT,
-        "LABELLED": int(labelled), "IN_SHARED": int(in_shared),
+        "LABELLED": int(labelled), "IN_SHARED": int(in_shared), "SWEEPS": int(function == "partition"),
     }  # fmt: skip
     head = "".join(f"#define {key} {value}\n" for key, value in constants.items())
     return torch.cuda._compile_kernel(head + SOURCE.read_text(encoding="utf-8"), function)
@@ -246,21 +269,49 @@ def _tables(counts: Counts) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return _tensor(by_count), _tensor(counts.first_total.astype(np.int32)), _tensor(totals)
 
 
+class OfGroups(NamedTuple):
+    """What groups are like, on the device, and under which beliefs."""
+
+    beliefs: Beliefs
+    group: torch.Tensor
+    voice: torch.Tensor
+    single: torch.Tensor
+
+
+_of_groups: WeakKeyDictionary[Grouping, OfGroups] = WeakKeyDictionary()
+_sending = Lock()
+
+
+def _send(given: Grouping, beliefs: Beliefs) -> OfGroups:
+    """The groups on the device, sent once for all shards."""
+    with _sending:
+        found = _of_groups.get(given)
+        if found is None or found.beliefs is not beliefs:
+            voices = voices_of(given)
+            singles = singles_of(voices, beliefs)
+            single = np.concatenate([singles.says_rest, singles.ratio], axis=2)
+            found = _of_groups[given] = OfGroups(
+                beliefs,
+                _tensor(given.group.astype(np.int32)),
+                _tensor(_voice(voices)),
+                _tensor(single if beliefs.n_labels > 1 else single[:0]),
+            )
+            torch.cuda.current_stream().synchronize()
+    return found
+
+
 def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals, GroupingStats]:
-    # Groups without sources have no claims: only the others travel.
-    occupied, group = np.unique(given.group, return_inverse=True)
-    of_occupied = Grouping(group, given.reliability[occupied], given.habit[occupied])
-    n, n_labels = len(occupied), beliefs.n_labels
-    width = KINDS * (3 + n_labels)
-    held = _hold(shard)
+    n, n_labels = len(given.reliability), beliefs.n_labels
+    width = KINDS * (3 + n_labels) + (2 * KINDS * n_labels if n_labels > 1 else 0)
+    held, of_groups = _hold(shard), _send(given, beliefs)
     sums = torch.zeros(n * width + KINDS * n_labels + 10, dtype=torch.int64, device=device())
-    voice = _voice(voices_of(of_occupied))
-    shared = 8 * len(sums) + voice.nbytes
+    shared = 8 * len(sums) + of_groups.voice.nbytes + of_groups.single.nbytes
     in_shared = shared <= SHARED
     kernel = _kernel("partition", shard, held, n_labels, in_shared=in_shared)
+    eta = beliefs.true_count
     globals_ = [
-        _tensor(group.astype(np.int32)), _tensor(voice), *_tables(counts_of(shard, beliefs, int(given.size.max()))),
-        _tensor(beliefs.share.T), _tensor(np.array([beliefs.true_count, beliefs.false_count])),
+        *of_groups[1:], *_tables(counts_of(shard, beliefs, int(given.size.max()))), _tensor(beliefs.share.T),
+        _tensor(np.array([eta, beliefs.false_count, np.log(eta)])),
     ]  # fmt: skip
 
     def sweep(objects: Held, truth: torch.Tensor) -> None:
@@ -280,19 +331,21 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
         truth = _stream(shard, held, sweep)
     found = sums.cpu().numpy()
     rows, share, terms = np.split(found, [n * width, len(found) - 10])
-    rows = rows.reshape(n, width)
-    stats = GroupingStats(
-        reliable=np.zeros(given.reliability.shape, np.int64),
-        habit=np.zeros(given.habit.shape, np.int64),
-        habit_rest=np.zeros(given.reliability.shape[:2], np.int64),
+    reliable, rest, habit, single = np.split(
+        rows.reshape(n, width), np.cumsum([2 * KINDS, KINDS, KINDS * n_labels]), axis=1
+    )
+    single = single.reshape(_singles_shape(n, n_labels)).copy()
+    # The device counts pairs and what is of the first kind; the other kind has the rest.
+    single[:, :, -1] = np.rint(single[:, :, -1] / UNIT).astype(np.int64) - single[:, :, -2]
+    return Locals(cast(Float, OnDevice(truth))), GroupingStats(
+        reliable=reliable.reshape(n, KINDS, 2),
+        habit=habit.reshape(n, KINDS, n_labels),
+        habit_rest=rest,
         share=np.ascontiguousarray(share.reshape(n_labels, KINDS).T),
         counts=terms[:8].reshape(4, 2),
         terms=terms[8:].reshape(1, 2),
+        single=single,
     )
-    stats.reliable[occupied] = rows[:, : 2 * KINDS].reshape(n, KINDS, 2)
-    stats.habit_rest[occupied] = rows[:, 2 * KINDS : 3 * KINDS]
-    stats.habit[occupied] = rows[:, 3 * KINDS :].reshape(n, KINDS, n_labels)
-    return Locals(cast(Float, OnDevice(truth))), stats
 
 
 def _stream(shard: Shard, held: Held, sweep: Callable[[Held, torch.Tensor], None]) -> torch.Tensor:
@@ -461,7 +514,13 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
         share=share.T.contiguous().cpu().numpy(),
         counts=np.stack([_two_words(part) for part in counts]),
         terms=_two_words(evidence)[None],
+        single=np.zeros(_singles_shape(n_groups, n_labels), np.int64),
     )
+
+
+def _singles_shape(n_groups: int, n_labels: int) -> tuple[int, int, int]:
+    """Of `GroupingStats.single`: none where labels are not common."""
+    return n_groups if n_labels > 1 else 0, n_labels, 2 * KINDS
 
 
 class SumBy:

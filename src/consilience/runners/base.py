@@ -25,8 +25,9 @@ class Runner(Protocol):
         """The runner for what is in this process anyway."""
         ...
 
-    def n_shards(self, n_claims: int) -> int:
-        """Into how many shards a table of this size should be cut."""
+    def n_shards(self, n_claims: int, fewest: int) -> int:
+        """Into how many shards a table of this size should be cut, where one of fewer claims costs more than it
+        saves."""
         ...
 
     def map_sum(

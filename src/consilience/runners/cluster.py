@@ -73,7 +73,7 @@ class Ray:
         """What is in this process is worked on by its threads."""
         return Inline()
 
-    def n_shards(self, n_claims: int) -> int:
+    def n_shards(self, n_claims: int, fewest: int = 1) -> int:
         """One a processor at the least, and none too large."""
         self.connect()
         n_processors = int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from consilience.errors import SettingsError
 from consilience.runners.base import L, R, S
 
-SMALL, LARGE = 10_000, 5_000_000
-"""Claims below which a second thread costs more than it saves, and those of a shard at the most."""
+LARGE = 5_000_000
+"""Claims of a shard at the most: a step on it takes memory."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Inline:
             if given is not None and given < 1:
                 raise SettingsError(setting, "a positive whole number or None", given)
 
-    def n_shards(self, n_claims: int) -> int:
-        """One a thread, no more than pay for themselves, and none so large that a step on it takes much memory."""
-        return self.shards or max(min(self._threads(), 1 + n_claims // SMALL), -(-n_claims // LARGE))
+    def n_shards(self, n_claims: int, fewest: int) -> int:
+        """One a thread, no more than pay for themselves, and none too large."""
+        return self.shards or max(min(self._threads(), 1 + n_claims // fewest), -(-n_claims // LARGE))
 
     def map(self, work: Callable[[int], R], items: Sequence[int], stop: Event) -> list[R]:
         """Each item on a thread of its own, as many at a time as there are threads."""

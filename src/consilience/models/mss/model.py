@@ -164,10 +164,12 @@ class MSS:
         with kept.during(partial(identity_of, self, partial(digests, claims, log_truth), seed, kernel.name)):
             if self.inference == "partition":
                 whole, n_labels = with_domains(claims, log_truth, is_known)
-                found = self._partition(Table.of(whole, n_labels, where), seed, kernel, progress, kept)
+                table = Table.of(whole, n_labels, where, kernel.fewest)
+                found = self._partition(table, seed, kernel, progress, kept)
             else:
                 (whole,) = claims.shards(1, log_truth)
-                found = self._climb(claims, Table.of(whole, 1, where), seed, kernel, progress, kept)
+                table = Table.of(whole, 1, where, kernel.fewest)
+                found = self._climb(claims, table, seed, kernel, progress, kept)
         reported = answer(found, seed)
         if kept is not checkpoint:
             kept.remove()
@@ -195,7 +197,7 @@ class MSS:
             raise SettingsError("inference", "'partition' for claims that a cluster read", self.inference)
         started = time.perf_counter()
         known = None if known is None else as_truths(known)
-        parts, table = prepared(claims, known)
+        parts, table = prepared(claims, known, kernel.fewest)
         with kept.during(partial(identity_of, self, partial(digests_of, table), seed, kernel.name)):
             found = self._partition(table, seed, kernel, progress, kept)
         reported = answer(found, seed)

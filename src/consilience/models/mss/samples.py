@@ -62,7 +62,7 @@ def _sample(table: Table, chosen: Chosen, counted: Int, wanted: int) -> Table:
     any_object, of_light = (int(np.searchsorted(np.cumsum(n), wanted)) + 1 for n in counted)
     rule = replace(chosen, below=any_object, below_light=of_light)
     _, pieces = table.runner.map_sum(_choose, table.shards, rule)
-    return Table.of(joined(pieces), table.n_labels, table.runner.here)
+    return Table.of(joined(pieces), table.n_labels, table.runner.here, table.fewest)
 
 
 def claims_by_source(shard: Shard, given: None, prior: None) -> tuple[None, Int]:
@@ -91,6 +91,8 @@ def _bins(shard: Shard, seed: int) -> Int:
 
 def _is_light(shard: Shard, given: Chosen) -> NDArray[np.bool_]:
     """(n_objects,) whether a light source claims something about it."""
+    if not given.is_light.any():
+        return np.zeros(shard.n_objects, np.bool_)
     of_light = given.is_light[shard.claim_source]
     has_light: NDArray[np.bool_] = np.logical_or.reduceat(of_light, shard.first_claim[:-1])
     return has_light

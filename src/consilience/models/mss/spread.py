@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from consilience.claims.truths import Truths
 
 
-def prepared(claims: Spread, known: Truths | None) -> tuple[Sequence[Any], Table]:
+def prepared(claims: Spread, known: Truths | None, fewest: int) -> tuple[Sequence[Any], Table]:
     """The parts, their domains with the known truths too, and the table that a search goes through."""
     run, parts = claims.runner.map_sum, claims.parts
     if known is not None:
@@ -30,7 +30,7 @@ def prepared(claims: Spread, known: Truths | None) -> tuple[Sequence[Any], Table
     first = list(accumulate(claims.objects_by_part[:-1], initial=0))
     shards, n_labels = run(_shard, parts, claims.n_sources, known, first)
     assert len(set(n_labels)) == 1, "labels are common to all parts, or there are none"
-    return parts, Table(claims.runner, shards, claims.n_sources, claims.n_claims, n_labels[0])
+    return parts, Table(claims.runner, shards, claims.n_sources, claims.n_claims, n_labels[0], fewest)
 
 
 def digests_of(table: Table) -> dict[str, str]:

@@ -25,6 +25,7 @@ class Table:
     """Shards, here or elsewhere, and the runner that can work on them.
 
     n_labels : labels that all objects share; 1 where there are none
+    fewest   : claims below which a shard of their own costs more than it saves
     whole    : all of them in one piece, where they are in this process
     """
 
@@ -33,13 +34,14 @@ class Table:
     n_sources: int
     n_claims: int
     n_labels: int
+    fewest: int
     whole: Shard | None = None
 
     @classmethod
-    def of(cls, whole: Shard, n_labels: int, runner: Runner) -> Table:
+    def of(cls, whole: Shard, n_labels: int, runner: Runner, fewest: int) -> Table:
         """Objects in this process, cut for the runner."""
-        shards = list(whole.cut(runner.n_shards(whole.n_claims)))
-        return cls(runner, shards, whole.n_sources, whole.n_claims, n_labels, whole)
+        shards = list(whole.cut(runner.n_shards(whole.n_claims, fewest)))
+        return cls(runner, shards, whole.n_sources, whole.n_claims, n_labels, fewest, whole)
 
     @cached_property
     def here(self) -> Shard:
