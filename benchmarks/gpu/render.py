@@ -98,29 +98,31 @@ def _fit(records: list[Record]) -> Section:
 
 
 def _processors(records: list[Record]) -> Section:
-    record = records[-1]
-    small = record["small"]
+    last = {record["n_claims"]: record for record in records}
+    cores = records[-1]["cores"]
     return Section(
         "Beside the processors",
-        ["asked for", "claims", "times", "seconds on the device", f"once on {record['cores']} cores"],
+        ["claims", "seconds on the device", f"the same file on {cores} cores", "times", "where that was"],
         [
             [
-                {"partition": "a sweep", "relocate": "a relocation of all sources"}[of["what"]],
-                f"{of['n_claims']:,}", str(of["times"]), f"{of['seconds']:.2f}", f"{of['once_on_numpy']:.1f} s",
+                f"{n_claims:,}",
+                f"{r['seconds']:.1f}",
+                f"stopped after {r['limit']:.0f} s"
+                if r["on_processors"] is None
+                else f"{r['on_processors']:.1f} s",
+                f"over {r['limit'] / r['seconds']:.0f}"
+                if r["on_processors"] is None
+                else f"{r['on_processors'] / r['seconds']:.0f}",
+                r["reached"] if r["on_processors"] is None else "at the end",
             ]
-            for of in record["asked"]
+            for n_claims, r in last.items()
         ],
         [
-            f"Measured: a default fit of {record['n_claims_small']:,} claims takes {small['torch']:.1f} s on the "
-            f"device and {small['numpy']:.1f} s by NumPy's kernel on {record['cores']} cores, "
-            f"{small['numpy'] / small['torch']:.1f} times as long.",
-            f"Projected: of {record['n_claims']:,} claims it takes {record['seconds']:.1f} s on the device. What was "
-            f"asked for there would take NumPy's kernel {record['projected_on_numpy']:,.0f} s, "
-            f"{record['projected_on_numpy'] / record['seconds']:,.0f} times as long; a relocation is that of "
-            f"{record['relocated']} sources, times as many as there are. NumPy's is the reference, written to be read; "
-            "the machine has no Numba.",
+            "A default fit in the same run. Without a device the file computes sweeps by PyTorch's own operations and "
+            "relocations by the reference, which is written to be read. It is there for tests: on processors use "
+            "Numba's kernel, which that machine does not have; [what it takes](speed.md) on two cores.",
         ],
-    )  # fmt: skip
+    )
 
 
 def _rivals(records: list[Record]) -> Section:
