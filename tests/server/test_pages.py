@@ -206,6 +206,7 @@ def test_a_value_that_cannot_be_is_refused(client: Client) -> None:
     assert client.post("/api/reviews", json={"id": "Australia", "value": "  "}).status_code == 400
     assert client.post("/api/reviews", json={"id": "Atlantis", "value": "x"}).status_code == 404
     assert client.post("/api/reviews", json={"id": "Australia"}).status_code == 422
+    assert client.post("/api/reviews", json={"number": True, "value": "Canberra"}).status_code == 422
     assert client.post("/api/reviews", json={"id": "Australia", "value": "somewhere new"}).status_code == 201
 
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from consilience.claims.reading import Truths
 
 ClaimsTable = Annotated[
-    str, typer.Argument(metavar="CLAIMS", help="A CSV, Parquet or JSON lines file, or SQL.")
+    str,
+    typer.Argument(
+        metavar="CLAIMS", help="A CSV, Parquet or JSON lines file, a folder of Parquet files, or SQL."
+    ),
 ]
 Gold = Annotated[
     str | None,

@@ -48,10 +48,13 @@ Known = Annotated[bool | None, Query(description="Whether its truth was given.")
 Group = Annotated[
     int | None, Query(ge=0, le=MOST, description="A group's number; 0 are sources on their own.")
 ]
-ObjectOrder = Annotated[Literal["object", "uncertainty", "claims"], Query(description="What comes first:")]
-SourceOrder = Annotated[
-    Literal["reliability", "unreliability", "source", "claims"], Query(description="What comes first:")
+ObjectOrder = Annotated[
+    Literal["object", "uncertainty", "claims"], Query(description="What they are sorted by.")
 ]
+SourceOrder = Annotated[
+    Literal["reliability", "unreliability", "source", "claims"], Query(description="What they are sorted by.")
+]
+WholeNumber = Annotated[int, Field(strict=True)]
 REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"description": why}
     for status, why in (
@@ -69,7 +72,7 @@ class NewAnswer:
 
     value: str
     id: str | None = None
-    number: int | None = None
+    number: WholeNumber | None = None
 
     def __post_init__(self) -> None:
         _check_body(self.id, self.number, self.value)
@@ -80,7 +83,7 @@ class Skip:
     """An object to leave alone, named by `number` or `id`."""
 
     id: str | None = None
-    number: int | None = None
+    number: WholeNumber | None = None
 
     def __post_init__(self) -> None:
         _check_body(self.id, self.number)

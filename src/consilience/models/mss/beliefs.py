@@ -32,7 +32,7 @@ HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 SMALLEST_HABIT = 1 / 16
 """Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
 DIGITS = 10
-"""Of what is learned."""
+"""Decimal digits that are kept of what is learned: see `_rounded`."""
 ALONE = 5.0
 """κ is expected at this many times the number of sources: about one source in five is taken to have a mate before its
 claims are seen, so that it stands alone unless they say otherwise."""
