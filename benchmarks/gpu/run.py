@@ -55,7 +55,7 @@ STAGES = {
     "truths, shares": "(apart.q[k][0] + apart.q[k][1]) / claimed : 1.0 / apart.size;\n",
     "statistics, single claims": "add_probability(parts, n_sums, sums, at + KINDS + 1, 1);\n            }\n",
     "statistics, other pairs": "            add_term(words + 8, evidence);\n        }\n",
-    "sums of a warp": "n_groups * row + i - TERMS, sum);\n        }\n",
+    "sums of a warp": "n_groups * row + lane - TERMS, mine);\n",
 }
 """Where each stage of a sweep ends in `partition.cu`."""
 BLOCKS = [(512, 2), (256, 4), (256, 3), (256, 2)]

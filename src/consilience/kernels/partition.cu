@@ -310,6 +310,13 @@ __device__ void add_probability(unsigned *parts, int n, Word *sums, int i, unsig
 
 __device__ unsigned probability(double q) { return __double2uint_rn(q * UNITS); }
 
+// The sum over a warp, known to all its threads: of three parts of a word, whose sums take less than 32 bits.
+__device__ long long sum_of_lanes(Word x) {
+    const Word low = __reduce_add_sync(0xffffffffu, (unsigned)(x & 0x3fffff));
+    const Word middle = __reduce_add_sync(0xffffffffu, (unsigned)(x >> 22 & 0x3fffff));
+    return low + (middle << 22) + ((Word)__reduce_add_sync(0xffffffffu, (unsigned)(x >> 44)) << 44);
+}
+
 __device__ void add_term(long long *term, double x) {
     double coarse = rint(x * 1048576.0);
     term[0] += (long long)coarse;
@@ -441,13 +448,15 @@ extern "C" __global__ void __launch_bounds__(SWEEPING, RESIDENT) partition(
         }
         // Threads of a warp that are not told to wait for each other drift apart.
         __syncwarp();
+        const int lane = threadIdx.x % 32, n_words = TERMS + (LABELS > FEW ? 0 : LABELS * KINDS);
+        long long mine = 0;
 #pragma unroll
-        for (int i = 0; i < TERMS + (LABELS > FEW ? 0 : LABELS * KINDS); i++) {
-            long long sum = words[i];
-            for (int far = 16; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far);
-            if (threadIdx.x % 32 == 0)
-                add(parts, n_sums, sums, i < TERMS ? n_sums - TERMS + i : n_groups * row + i - TERMS, sum);
+        for (int i = 0; i < n_words; i++) {
+            const long long sum = sum_of_lanes(words[i]);
+            if (lane == i) mine = sum;
         }
+        if (lane < n_words)
+            add(parts, n_sums, sums, lane < TERMS ? n_sums - TERMS + lane : n_groups * row + lane - TERMS, mine);
     }
 #if IN_SHARED
     __syncthreads();
