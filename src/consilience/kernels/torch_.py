@@ -49,6 +49,8 @@ name = "torch"
 fewest = 5_000_000
 """A device has threads of its own: shards are for what the host does before and after."""
 
+OLDEST = 8, 0
+"""Compute capability that the compiled kernels ask for; on older devices PyTorch's own operations do the work."""
 DEEPEST = 64
 """Claims or candidates of an object beyond which PyTorch's own operations take over: a thread keeps them all."""
 LARGEST = 200.0
@@ -119,13 +121,13 @@ def device() -> torch.device:
 
 
 def has_cuda() -> bool:
-    """Whether it pays to use this kernel."""
-    return bool(device().type == "cuda")
+    """Whether it pays to use this kernel: there is a device that its CUDA C can run on."""
+    return bool(device().type == "cuda" and torch.cuda.get_device_capability() >= OLDEST)
 
 
 def room() -> int:
     """Bytes on the device that a table may take."""
-    if not has_cuda():
+    if device().type != "cuda":
         return sys.maxsize
     reserved = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     return int(SHARE * (torch.cuda.mem_get_info()[0] + reserved))
