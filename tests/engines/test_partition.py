@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from consilience.claims.reading import read_claims
 from consilience.kernels.choose import choose
 from consilience.kernels.numpy_partition import expected_log, group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, from_fixed, from_two_words
 from consilience.kernels.weights import counts_of, with_singles
 from consilience.models.base import truth_prior
+from consilience.models.mss.beliefs import start_beliefs
 from consilience.models.mss.table import Table, with_domains
 from consilience.runners.inline import Inline
 from consilience.testing import oracle
@@ -264,6 +266,23 @@ def test_relocation_of_a_crowd_gains_what_it_says():
         assert rise == pytest.approx(gain, rel=1e-7)
         assert np.all(grouping.group >= 0)
         assert grouping.size.sum() == claims.n_sources
+
+
+def test_relocation_keeps_count_of_what_was_next_to_impossible():
+    """Alone, 400 sources leave other values less than the smallest number; in groups they are few voices."""
+    rows = [(f"s{n}", f"o{m}", "x" if n % 40 else "y") for n in range(400) for m in range(3)]
+    claims = read_claims([*rows, ("s1", "o3", "z")], domain="common")
+    shard, n_labels = with_domains(claims, np.zeros(claims.n_candidates), None)
+    beliefs = start_beliefs(claims.n_sources, n_labels, 3.0, 0.99, 1e-3)
+    given = Grouping(
+        np.arange(claims.n_sources),
+        np.tile([[1.0, 50.0], [1.0, 50.0]], (claims.n_sources, 1, 1)),
+        np.tile(beliefs.habit_prior, (claims.n_sources, 1, 1)),
+    )
+    grouping, moved, gain = choose("numba").relocate(shard, given, beliefs, np.arange(claims.n_sources))
+    assert moved > 300
+    rise = bound_of(shard, grouping, beliefs) - bound_of(shard, given, beliefs)
+    assert rise == pytest.approx(gain, rel=1e-9)
 
 
 def test_relocation_leaves_what_it_was_given_alone():

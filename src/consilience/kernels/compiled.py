@@ -10,9 +10,13 @@ from __future__ import annotations
 import hashlib
 from math import exp, log, pi
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import config, njit
+from numba.core import types
+from numba.extending import intrinsic
 
 from consilience.kernels.state import COARSE, FINE, UNIT
 
@@ -31,6 +35,25 @@ bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ig
 loop would cost more than the work."""
 inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)  # type: ignore[call-overload]
 """Likewise, where there are so many arguments that passing them would."""
+
+
+def _prefetch(typingctx, array, at):  # type: ignore[no-untyped-def]
+    """Have array[at] fetched while something else is worked on: a hint, of which nothing but time depends."""
+
+    def generate(context, builder, signature, given):  # type: ignore[no-untyped-def]
+        kept = context.make_array(signature.args[0])(context, builder, given[0])
+        stride = builder.extract_value(kept.strides, 0)
+        byte, whole = ir.IntType(8), ir.IntType(32)
+        place = builder.gep(builder.bitcast(kept.data, byte.as_pointer()), [builder.mul(given[1], stride)])
+        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), whole, whole, whole])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte.as_pointer()], kind)
+        builder.call(fetch, [place, whole(0), whole(3), whole(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
 
 
 @bare

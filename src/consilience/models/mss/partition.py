@@ -21,6 +21,9 @@ CLOSE = 0.005
 """And otherwise within this share of the bound."""
 HOPELESS = 2 * CLOSE
 """A story this share of the bound behind on more objects than it grew on will not win, and is swept no further."""
+ROUGH = 10.0
+"""How many times the tolerance is enough on a sample, if sources are moved on a larger one after it: which objects were
+drawn moves the bound by far more."""
 MOVES = 2**31
 """Where the larger moves' randomness begins: apart from that of any start, however many there are."""
 
@@ -31,7 +34,8 @@ def best_partition(
     """Of a large table some objects tell where to look for groups, more of them who belongs where, and all of them
     what follows."""
     few, many = samples(whole.table, seed)
-    search = replace(whole, table=few)
+    rough = 1.0 if many is few else ROUGH
+    search = replace(whole, table=few, tolerance=rough * whole.tolerance)
     stop = Event()
 
     def path_of(stage: str, number: int = 0) -> Path:

@@ -158,11 +158,11 @@ class Search:
         def relocate(story: Story) -> tuple[Story, bool]:
             assert near is not None, "where nobody can be moved there are no rounds"
             order = self.table.order[rng.permutation(len(self.table.order))]
-            grouping, moved, _ = self.kernel.relocate(near, story.grouping, story.beliefs, order)
+            grouping, moved, gain = self.kernel.relocate(near, story.grouping, story.beliefs, order)
             other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
             rise = other.bound - story.bound
             story = other if rise > 0 else story
-            return story, not moved or rise <= self.tolerance * max(1.0, abs(story.bound))
+            return story, not moved or min(gain, rise) <= self.tolerance * max(1.0, abs(story.bound))
 
         settled = self._repeat(lambda: story, relocate, rounds if near else 0, rng)
         return self.converge(settled, counts=counts, sweeps=None if counts else HELD)
