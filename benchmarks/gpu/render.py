@@ -113,16 +113,22 @@ def _processors(records: list[Record]) -> Section:
                 f"over {r['limit'] / r['seconds']:.0f}"
                 if r["on_processors"] is None
                 else f"{r['on_processors'] / r['seconds']:.0f}",
-                r["reached"] if r["on_processors"] is None else "at the end",
+                "at the end" if r["on_processors"] is not None else _place(r["reached"]),
             ]
             for n_claims, r in last.items()
         ],
         [
             "A default fit in the same run. Without a device the file computes sweeps by PyTorch's own operations and "
             "relocations by the reference, which is written to be read. It is there for tests: on processors use "
-            "Numba's kernel, which that machine does not have; [what it takes](speed.md) on two cores.",
+            "Numba's kernel, which that machine does not have; `speed.md` beside this page says what it takes.",
         ],
     )
+
+
+def _place(reached: str) -> str:
+    """Where a search was, from the last that it told: the stage, the number of the sweep and the bound."""
+    stage, number, _ = reached.rsplit(" ", 2)
+    return f"{stage}, sweep {number}"
 
 
 def _rivals(records: list[Record]) -> Section:

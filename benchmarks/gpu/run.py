@@ -421,10 +421,11 @@ def _on_processors(claims: Claims, limit: float) -> dict[str, Any]:
             process.join()
         reached = (Path(folder) / "reached").read_text(encoding="utf-8").splitlines()
         done = Path(folder) / "seconds"
+        assert reached or done.exists(), "it told nothing"
         return {
             "limit": max(limit, LEAST_PATIENCE),
             "on_processors": float(done.read_text(encoding="utf-8")) if done.exists() else None,
-            "reached": reached[-1] if reached else "nothing",
+            "reached": reached[-1],
         }
 
 
