@@ -73,8 +73,8 @@ class Apart(NamedTuple):
     @staticmethod
     def room(shard: Shard) -> Apart:
         """Room for any object of the shard."""
-        n = int(np.diff(shard.first_claim).max(initial=1))
-        widest = int(np.diff(shard.first_candidate).max(initial=1))
+        n = int(shard.most_claims.max(initial=1))
+        widest = max(len(shard.most_claims) - 1, 1)
 
         def whole() -> Int:
             return np.empty(n, np.int64)
@@ -108,7 +108,7 @@ def partition(
     )
     _partition(
         objects_of(shard), voices, singles_of(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
-        np.ascontiguousarray(beliefs.share.T), np.empty(int(np.diff(shard.first_claim).max(initial=1)), np.int64),
+        np.ascontiguousarray(beliefs.share.T), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
         Apart.room(shard), truth,
         stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms, stats.single,
     )  # fmt: skip

@@ -110,7 +110,7 @@ class Singles(NamedTuple):
 
 def objects_of(shard: Shard) -> Objects:
     """The shard's arrays."""
-    widest = int(np.diff(shard.first_candidate).max(initial=1))
+    widest = max(len(shard.most_claims) - 1, 1)
     return Objects(
         shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate,
         shard.log_truth, shard.label, shard.log_unclaimed, widest.bit_length(),
