@@ -151,7 +151,7 @@ def _learn_reliability(log_u: Float, n_groups: int, b: Float) -> Float:
         shift /= 1 / constant + np.sum(1 / diagonal, axis=1, keepdims=True)
         step = (gradient - shift) / diagonal
         b = np.maximum(b - step, b / 4)
-        if np.all(np.abs(step) < 1e-10 * b):
+        if np.all(np.abs(step) < 1e-7 * b):  # what is left is of the order of its square
             break
     if b[0, 1] < b[0, 0]:
         target = mean_log[0].mean()
