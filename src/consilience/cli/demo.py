@@ -51,4 +51,4 @@ def demo(
         if row["value"] == truth[row["object"]]:
             screen.say(f"For example:\n\n{fit.explain(row['object'])}")
             break
-    screen.say(f"\nThe result is in {out}. See it: {where_to_look(out)}")
+    screen.say(f"\nThe result is in {out}. {where_to_look(out)}")

@@ -88,10 +88,15 @@ def fit(
     """
     require_for_a_fit()
     from consilience.kernels.choose import choose as choose_kernel
+    from consilience.kernels.choose import has_device
     from consilience.models import registry
 
     chosen, screen = registry.model(model, **_settings(settings or [])), Screen(quiet=quiet)
-    choose_kernel(engine)
+    if choose_kernel(engine).name == "torch" and not has_device():
+        screen.warn(
+            "There is no CUDA device that PyTorch can use: it computes on the processors, where --engine numba is many "
+            "times faster."
+        )
     where = chosen_runner(runner, address)
     if resume and out is None:
         raise InputError(
@@ -116,7 +121,7 @@ def fit(
     )  # fmt: skip
     if out is not None:
         screen.say(f"\nSaved in {out}. Ask why with: consilience explain {out} OBJECT")
-        screen.say(f"See it: {where_to_look(out)}")
+        screen.say(where_to_look(out))
     if as_json:
         print_json(record(done, score))
 
@@ -207,11 +212,11 @@ def _report(fit: Fit, gold: Truths | None, folder: Path) -> tuple[Summary | None
 
 
 def where_to_look(out: str) -> str:
-    """The report in a saved result, or how to make it."""
+    """The report in a saved result; where there is none, why has been said."""
     from consilience.results.manifest import REPORT
 
     path = Path(out) / REPORT
-    return str(path) if path.exists() else f"consilience report {out} --open"
+    return f"See it: {path}" if path.exists() else "It has no report to see."
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

@@ -67,10 +67,15 @@ class Kernel(Protocol):
         ...
 
 
+def has_device() -> bool:
+    """Whether there is a CUDA device for engine "torch"."""
+    return bool(importlib.import_module(ENGINES["torch"]).has_cuda())
+
+
 def choose(engine: str = "auto", n_claims: int = 0) -> Kernel:
     """The kernel of that name; "auto" takes the fastest that can be imported for so many claims."""
     if engine == "auto":
-        if n_claims >= LARGE and find_spec("torch") and importlib.import_module(ENGINES["torch"]).has_cuda():
+        if n_claims >= LARGE and find_spec("torch") and has_device():
             return choose("torch")
         try:
             return choose("numba")

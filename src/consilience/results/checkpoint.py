@@ -84,6 +84,8 @@ class Checkpoint:
                     f"What was found so far is in {self.path}: go on from it with --resume, or, in Python, with "
                     "checkpoint=."
                 )
+            elif self.path is not None:
+                stopped.add_note(f"Nothing was kept: a checkpoint is left from {self.every:g} seconds on.")
             raise
         self._leave(begun)
 
@@ -195,6 +197,10 @@ def _is_array(value: Any) -> bool:
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What sets two fits apart, in words; digests are not worth showing."""
     names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    if "claims" in names and "known truths" in names:
+        names.remove(
+            "known truths"
+        )  # they are told by the claims' own numbers, so of other claims they are others
     return [
         f"other {name}"
         if name.endswith(("claims", "truths"))
