@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = {
     "numpy", "scipy", "numba", "duckdb", "pyarrow", "pandas", "polars", "narwhals", "typer", "rich", "altair",
-    "vl_convert", "jinja2", "fastapi", "uvicorn",
+    "vl_convert", "jinja2", "fastapi", "uvicorn", "pydantic",
 }  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def _processors(records: list[Record]) -> Section:
         [
             "A default fit in the same run. Without a device the file computes sweeps by PyTorch's own operations and "
             "relocations by the reference, which is written to be read. It is there for tests: on processors use "
-            "Numba's kernel, which that machine does not have; `speed.md` beside this page says what it takes.",
+            "Numba's kernel, which that machine does not have; the page How fast and how lean says what it takes.",
         ],
     )
 

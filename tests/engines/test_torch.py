@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -113,6 +114,29 @@ def test_a_table_without_room_on_the_device_gives_the_same_bits(device):
                 assert np.array_equal(moved[0].group, again[0].group)
                 assert moved[1:] == again[1:]
     assert n_cut > 20
+
+
+def test_the_shards_of_a_table_share_the_room_for_it(device):
+    """They come one after another: had each half of what the others leave, nothing would be left to work in."""
+    memory, taken = 100_000, []
+
+    def brought(array, *, pinned=False):
+        taken.append(0 if pinned else array.nbytes)
+        return SimpleNamespace(is_cuda=not pinned, nbytes=array.nbytes)
+
+    def left():
+        return int(kernel.SHARE * (memory - sum(taken)))
+
+    claims, log_truth, _ = truth_prior(random_claims(0, "common", n_sources=DEEP), None)
+    shards = [with_domains(claims, log_truth, None)[0] for _ in range(memory // claims.n_claims)]
+    with on(device) as kernel, ExitStack() as changes:
+        changes.enter_context(mock.patch.object(kernel, "_held", type(kernel._held)()))
+        changes.enter_context(mock.patch.object(kernel, "_tensor", brought))
+        changes.enter_context(mock.patch.object(kernel.torch.cuda, "current_stream"))
+        changes.enter_context(mock.patch.object(kernel, "room", left))
+        for shard in shards:
+            kernel._hold(shard)
+    assert 0.8 * kernel.SHARE < sum(taken) / memory <= kernel.SHARE
 
 
 def test_a_fit_gives_the_same_bits_again(device):

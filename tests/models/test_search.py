@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -331,6 +333,22 @@ def test_no_move_lowers_the_bound(six_groups):
             after = step(story)
             assert after.bound >= story.bound
             story = after
+
+
+def test_settling_ends_where_moving_no_longer_pays(six_groups):
+    """Sweeps may still gain: that is no reason to move sources again."""
+    _, claims = six_groups
+    search, passes = search_of(claims), []
+
+    def relocate(shard, given, beliefs, order):
+        passes.append(order)
+        return given, 1, 0.0
+
+    kernel = SimpleNamespace(partition=search.kernel.partition, relocate=relocate)
+    story = search._fresh(np.arange(claims.n_sources), LOYAL)
+    settled = replace(search, kernel=kernel).settle(story, np.random.default_rng(0))
+    assert settled.bound > story.bound + 10
+    assert len(passes) == 1
 
 
 def test_pairs_to_merge_come_from_shared_rare_values_alone():

@@ -432,6 +432,8 @@ def _change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type
     key, bits = heard.key, objects.bits
     is_noted = _recall(m, objects, heard, apart)
     if not is_noted:
+        if not out:  # all is said anew when it is next needed: what is noted stays too improbable to be used
+            return
         before(m, objects, share, apart)
     at, past = objects.first_claim[m], objects.first_claim[m + 1]
     while at < past:

@@ -93,6 +93,11 @@ class Held(NamedTuple):
         """Whether it is on the device."""
         return bool(self.claim_source.is_cuda)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return sum(part.nbytes for part in self)
+
 
 class ClaimsOfSources(NamedTuple):
     """The same claims, source by source, for relocations, and the most that one source has."""
@@ -182,6 +187,7 @@ def _n_runs(n_bytes: int) -> int:
 
 
 _held: WeakKeyDictionary[Shard, Held] = WeakKeyDictionary()
+_holding = Lock()
 _of_sources: WeakKeyDictionary[Shard, ClaimsOfSources] = WeakKeyDictionary()
 
 
@@ -204,10 +210,13 @@ def _hold(shard: Shard) -> Held:
             nothing if np.array_equal(shard.label, place) else shard.label.astype(np.int32),
             nothing if np.all(np.isneginf(shard.log_unclaimed)) else shard.log_unclaimed,
         )
-        fits = sum(part.nbytes for part in parts) <= room()
-        found = Held(*(_tensor(part, pinned=not fits) for part in parts))
-        torch.cuda.current_stream().synchronize()  # other streams may be the next to use it
-        _held[shard] = found
+        with _holding:
+            # What is on the device already has had its share: else each shard would take one of what others left.
+            there = sum(each.nbytes for each in _held.values() if each.is_resident)
+            fits = sum(part.nbytes for part in parts) <= room() - (1 - SHARE) * there
+            found = Held(*(_tensor(part, pinned=not fits) for part in parts))
+            torch.cuda.current_stream().synchronize()  # other streams may be the next to use it
+            _held[shard] = found
     return found
 
 
@@ -356,7 +365,7 @@ def _stream(shard: Shard, held: Held, sweep: Callable[[Held, torch.Tensor], None
     Runs of objects take turns in two places on the device, each with a stream of its own: while one run is worked on
     the next is on its way, and the truths of the one before are on theirs.
     """
-    edges = shard.edges(RUNS * _n_runs(sum(part.nbytes for part in held)))
+    edges = shard.edges(RUNS * _n_runs(held.nbytes))
     objects, claims, candidates = (
         [slice(int(start), int(stop)) for start, stop in pairwise(ends)]
         for ends in (edges, shard.first_claim[edges], shard.first_candidate[edges])
