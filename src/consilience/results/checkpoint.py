@@ -197,10 +197,6 @@ def _is_array(value: Any) -> bool:
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What sets two fits apart, in words; digests are not worth showing."""
     names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
-    if "claims" in names and "known truths" in names:
-        names.remove(
-            "known truths"
-        )  # they are told by the claims' own numbers, so of other claims they are others
     return [
         f"other {name}"
         if name.endswith(("claims", "truths"))
