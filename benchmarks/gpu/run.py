@@ -412,10 +412,11 @@ def _on_processors(claims: Claims, limit: float) -> dict[str, Any]:
         with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""):
             process = get_context("spawn").Process(target=_fit_there, args=(folder, claims.n_sources))
             process.start()
+        limit = max(limit, LEAST_PATIENCE)
         ready = Path(folder) / "ready"
         while process.is_alive() and not ready.exists():
             time.sleep(0.1)
-        process.join(max(limit, LEAST_PATIENCE))
+        process.join(limit)
         if process.is_alive():
             process.kill()
             process.join()
@@ -423,7 +424,7 @@ def _on_processors(claims: Claims, limit: float) -> dict[str, Any]:
         done = Path(folder) / "seconds"
         assert reached or done.exists(), "it told nothing"
         return {
-            "limit": max(limit, LEAST_PATIENCE),
+            "limit": limit,
             "on_processors": float(done.read_text(encoding="utf-8")) if done.exists() else None,
             "reached": reached[-1],
         }

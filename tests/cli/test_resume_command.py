@@ -56,6 +56,21 @@ def test_a_stopped_fit_leaves_a_checkpoint_and_goes_on_from_it(
     assert not kept.exists()
 
 
+def test_stopped_before_its_first_checkpoint_a_fit_says_that_nothing_was_kept(
+    run: Run, claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(consilience.MSS, "_partition", interrupt)
+    done = run("fit", claims, "--out", tmp_path / "out")
+    assert done.exit_code == 130
+    assert (
+        "nothing is left half-written\nNothing was kept: a checkpoint is left from 10 seconds on."
+        in done.stderr
+    )
+
+
 def test_without_resume_it_is_left_alone_and_told_of(run: Run, claims: Path, tmp_path: Path) -> None:
     kept = tmp_path / "out.checkpoint"
     kept.write_bytes(b"hours of work")

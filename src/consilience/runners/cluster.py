@@ -74,7 +74,7 @@ class Ray:
         return Inline()
 
     def n_shards(self, n_claims: int, fewest: int = 1) -> int:
-        """One a processor at the least, and none too large."""
+        """One a processor at the least, however small, and none too large."""
         self.connect()
         n_processors = int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
         return self.shards or max(n_processors, -(-n_claims // CLAIMS_A_SHARD))
@@ -209,9 +209,8 @@ def _connected(address: str | None) -> str | None:
             f"There is no Ray cluster {where} that answers ({' '.join(str(why).split())[:200]}). Start one with "
             "`ray start --head` and give its address, or leave the address out."
         ) from None
-    if (
-        current_thread() is main_thread()
-    ):  # Ray takes the signal for itself, and a fit could not leave a checkpoint
+    if current_thread() is main_thread():
+        # Ray takes the signal for itself, and a fit could not leave a checkpoint.
         signal.signal(signal.SIGTERM, on_termination)
     return f"http://{context.dashboard_url}" if context.dashboard_url else None
 
