@@ -21,7 +21,7 @@ VARIANTS = {
     "mss structured": MSS(inference="structured"),
     "mss malicious": MSS(inference="structured", true_count=(0.1, 10.0), false_count=(0.5, 0.5)),
     "mss paper counts": MSS(inference="structured", true_count=(1.0, 10.0), false_count=(2.0, 1.0)),
-    "mss partition, concentration fixed": MSS(concentration=2.0, n_starts=4),
+    "mss partition, concentration fixed": MSS(concentration=2.0, n_starts=1),
 }
 
 

@@ -29,8 +29,16 @@ MODEL = cs.MSS(n_starts=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def local() -> Iterator[None]:
-    yield
+def heard() -> Iterator[list[int]]:
+    """A cluster for all tests, and what a handler of the signal to terminate that was there before it hears of one."""
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        cluster.Ray().connect()
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    yield heard
     ray.shutdown()
 
 
@@ -98,7 +106,7 @@ def test_workers_that_are_killed_cost_time_and_nothing_else(folder: Path) -> Non
 
     def kill() -> None:
         rng = np.random.default_rng(0)
-        while not done.wait(0.5) and len(killed) < 5:
+        while not done.wait(0.3) and len(killed) < 3:
             if there := ray_workers():
                 killed.append(rng.choice(there))
                 os.kill(killed[-1], signal.SIGKILL)
@@ -135,6 +143,7 @@ def test_a_driver_that_was_stopped_goes_on_from_its_checkpoint(folder: Path, tmp
     assert_same(again, MODEL.fit(cs.read_claims(folder)))
 
 
+@pytest.mark.usefixtures("small_samples")
 def test_the_command_line_saves_what_the_parts_write(folder: Path, made, tmp_path: Path) -> None:
     gold = tmp_path / "gold.csv"
     made.truth.to_pandas().to_csv(gold, index=False)
@@ -149,9 +158,11 @@ def test_the_command_line_saves_what_the_parts_write(folder: Path, made, tmp_pat
         "--json",
         "--truth",
         str(gold),
+        "--set",
+        f"n_starts={MODEL.n_starts}",
     ]
     for _ in range(2):  # the second replaces the first
-        ran = CliRunner().invoke(app, [*asked, "--set", "n_starts=2"])
+        ran = CliRunner().invoke(app, asked)
         assert ran.exit_code == 0, ran.stderr
     expected = MODEL.fit(cs.read_claims(folder))
     assert pq.read_table(out / "truths.parquet").equals(expected.truths)
@@ -204,16 +215,8 @@ def test_a_cluster_of_ones_own_listens_to_this_machine_alone() -> None:
     assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
 
 
-def test_a_cluster_leaves_the_signal_to_terminate_to_us() -> None:
-    ray.shutdown()
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
-    try:
-        cluster.Ray().connect()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert heard == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def test_a_cluster_leaves_the_signal_to_terminate_to_us(heard: list[int]) -> None:
+    assert heard == [signal.SIGTERM]
 
 
 def test_odd_tables_give_the_same_bits(tmp_path: Path) -> None:
@@ -226,7 +229,7 @@ def test_odd_tables_give_the_same_bits(tmp_path: Path) -> None:
         ] * 3
         pq.write_table(pa.table(columns, ["source", "object", "value"]), tmp_path / name)
 
-    model, runner = cs.MSS(n_starts=1), cluster.Ray(shards=3)
+    model, runner = cs.MSS(n_starts=1, max_sweeps=3), cluster.Ray(shards=3)
     write("a.parquet", [(f"s{n}", f"o{m:02}", f"v{rng.integers(3)}") for n in range(5) for m in range(30)])
     write("b.parquet", [("s0", "o00", "only here"), ("s1", "o07", "and here")])
     write("c.parquet", [])
