@@ -10,6 +10,7 @@ import json
 import math
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -75,16 +76,27 @@ def whole_runs(place: Path) -> dict[int, dict[str, str]]:
     }
 
 
-def kill_often(place: Path, n: int, when: str, chance: random.Random, until: float = math.inf) -> Tally:
+def kill_often(
+    place: Path,
+    n: int,
+    when: str,
+    chance: random.Random,
+    until: float = math.inf,
+    seconds: float = math.inf,
+) -> Tally:
     """Kill n times, or as often as there is time for, in chains of runs that each resume from the one before until one
-    gets through."""
+    gets through.
+
+    seconds : that a run takes, where it is known; otherwise the first tells
+    """
     expected, tally, seed = whole_runs(place), Tally(), SEEDS[0]
     environment = {**os.environ, "CONSILIENCE_CHECKPOINT_EVERY": EVERY}
-    out, kept, seconds = place / "out", place / "out.checkpoint", math.inf
+    out, kept = place / "out", place / "out.checkpoint"
+    shutil.copytree(place / "whole", out)  # of another seed: already the first must replace a result
     while True:
         goes_on, begun = kept.exists(), time.perf_counter()
         process = subprocess.Popen(command(place, seed), env=environment, stderr=subprocess.PIPE, text=True)
-        # The first tells how long a run takes, and the last must get through.
+        # One that tells how long a run takes, and the last, must get through.
         is_enough = tally.tried >= n or time.monotonic() >= until
         may_be_killed = not is_enough and seconds < math.inf
         is_killed = may_be_killed and kill_when(process, place, when, seconds, chance)

@@ -35,7 +35,7 @@ def test_a_fault_is_put_into_words_and_costs_nothing(fault: str, tmp_path: Path)
 def test_a_killed_fit_leaves_no_part_of_a_result_and_resumes_to_the_same_bits(
     when: str, tmp_path: Path
 ) -> None:
-    tally = kills.kill_often(tmp_path, 1, when, random.Random(7))
+    tally = kills.kill_often(tmp_path, 1, when, random.Random(7), seconds=1.0)
     assert tally.failures == []
     assert (tally.tried, tally.survived) == (1, 1)
     assert tally.same_bits == tally.finished >= 1
