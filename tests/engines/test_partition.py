@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from consilience.claims.reading import read_claims
 from consilience.kernels.choose import choose
+from consilience.kernels.numba_partition import _partition, partition
+from consilience.kernels.numba_relocate import _relocate, relocate
 from consilience.kernels.numpy_partition import expected_log, group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, from_fixed, from_two_words
 from consilience.kernels.weights import counts_of, with_singles
@@ -141,6 +143,27 @@ def test_any_number_of_shards_and_threads_gives_the_same_bits(engine):
             truth = np.concatenate([each.truth for each in locals_])
             seen.append((truth.tobytes(), *(part.tobytes() for part in vars(stats).values())))
         assert len(set(seen)) == 1
+
+
+def test_arrays_that_cannot_be_written_to_are_taken_by_the_same_code():
+    """As a cluster's: to compile the kernels once more for them would take each of its machines half a minute."""
+    _, shard, given, beliefs = table(1)
+    order = np.arange(len(given.group))
+    _, expected = partition(shard, given, beliefs)
+    moved = relocate(shard, given, beliefs, order)[1:]
+    before = _partition.signatures, _relocate.signatures
+
+    def read_only(part):
+        held = {field.name: np.copy(getattr(part, field.name)) for field in fields(part)}
+        held = {name: array for name, array in held.items() if array.ndim}
+        for array in held.values():
+            array.flags.writeable = False
+        return replace(part, **held)
+
+    _, found = partition(read_only(shard), read_only(given), read_only(beliefs))
+    assert np.array_equal(found.reliable, expected.reliable)
+    assert relocate(read_only(shard), given, beliefs, order)[1:] == moved
+    assert (_partition.signatures, _relocate.signatures) == before
 
 
 def test_monte_carlo_confirms_the_objects_and_the_groups_terms():

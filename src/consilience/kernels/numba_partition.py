@@ -108,7 +108,7 @@ def partition(
     )
     _partition(
         objects_of(shard), voices, singles_of(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
-        np.ascontiguousarray(beliefs.share.T), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
+        beliefs.share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
         Apart.room(shard), truth,
         stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms, stats.single,
     )  # fmt: skip

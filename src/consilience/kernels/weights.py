@@ -109,22 +109,29 @@ class Singles(NamedTuple):
 
 
 def objects_of(shard: Shard) -> Objects:
-    """The shard's arrays."""
+    """The shard's arrays, to be read only: those of a cluster are, and for others all would be compiled once more."""
     widest = max(len(shard.most_claims) - 1, 1)
-    return Objects(
-        shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate,
-        shard.log_truth, shard.label, shard.log_unclaimed, widest.bit_length(),
-    )  # fmt: skip
+    arrays = [
+        array.view() for array in (
+            shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate,
+            shard.log_truth, shard.label, shard.log_unclaimed,
+        )
+    ]  # fmt: skip
+    for array in arrays:
+        array.flags.writeable = False
+    return Objects(*arrays, widest.bit_length())
 
 
 def voices_of(given: Grouping) -> Voices:
-    """What the groups are like."""
+    """What the groups are like; the groups of sources are a copy, which can be written to wherever they came from."""
     reliable, habit = (
         np.maximum(np.exp(expected_log(part)), LEAST) for part in (given.reliability, given.habit)
     )
     wrong = np.ascontiguousarray(reliable[:, :, 0])
     habit = np.ascontiguousarray(np.maximum(wrong[:, :, None] * habit, LEAST).transpose(0, 2, 1))
-    return Voices(given.group, np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, habit.sum(axis=1))
+    return Voices(
+        given.group.copy(), np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, habit.sum(axis=1)
+    )
 
 
 def counts_of(shard: Shard, beliefs: Beliefs, largest: int) -> Counts:
