@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 
 import pytest
 from hypothesis import settings
@@ -14,6 +16,34 @@ settings.load_profile("suite")
 # What a shell starts in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+FIT = """
+import sys
+from consilience.models.mss.model import MSS
+from consilience.testing.checks import tables
+
+MSS(inference=sys.argv[1]).fit(next(tables()), engine="numba")
+"""
+compiling: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Have the kernels compiled where they are not yet, while workers collect tests: each would compile them all."""
+    for inference in ("partition", "structured", "mean-field"):
+        compiling.append(subprocess.Popen([sys.executable, "-c", FIT, inference]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished() -> None:
+    """No test begins before they are there."""
+    for process in compiling:
+        process.wait()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those of the cluster first: a worker that has run out of tests takes the last of another, and would start one."""
+    items.sort(key=lambda item: "runners" not in item.path.parts)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -234,10 +236,13 @@ def test_text_of_others_is_seen_whole_and_cannot_move_the_cursor(value: object, 
 
 
 @pytest.mark.parametrize(
-    "fit", [random_fit(0), partition_fit(), partition_fit("claimed")], ids=["structured", "common", "claimed"]
+    "made",
+    [partial(random_fit, 0), partition_fit, partial(partition_fit, "claimed")],
+    ids=["structured", "common", "claimed"],
 )
-def test_what_would_be_decided_without_a_group(fit: Fit) -> None:
+def test_what_would_be_decided_without_a_group(made: Callable[[], Fit]) -> None:
     """The object's truth from a table in which the group's members have said nothing about it."""
+    fit = made()
     claims, found = fit.claims, fit.groups_found
     assert found is not None
     number = Numbering.of(found).of_source[claims.claim_source]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +20,12 @@ from consilience.results.worth import worth
 from tests.results.made_fits import partition_fit, random_fit
 
 
-@pytest.mark.parametrize("fit", [random_fit(0), random_fit(1, groups=False), partition_fit(known=True)])
-def test_a_mapped_result_explains_and_ranks_as_the_fit_does(fit: Fit, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "made",
+    [partial(random_fit, 0), partial(random_fit, 1, groups=False), partial(partition_fit, known=True)],
+)
+def test_a_mapped_result_explains_and_ranks_as_the_fit_does(made: Callable[[], Fit], tmp_path: Path) -> None:
+    fit = made()
     fit.save(tmp_path / "result")
     mapped = open_mapped(tmp_path / "result")
     assert isinstance(mapped.claims.objects, StoredIds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,9 +51,16 @@ def slow_worth(fit: Fit) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "fit", [random_fit(0), random_fit(1, tail=True), partition_fit("claimed"), partition_fit(known=True)]
+    "made",
+    [
+        partial(random_fit, 0),
+        partial(random_fit, 1, tail=True),
+        partial(partition_fit, "claimed"),
+        partial(partition_fit, known=True),
+    ],
 )
-def test_worth_is_what_its_docstring_says(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worth_is_what_its_docstring_says(made: Callable[[], Fit], monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = made()
     monkeypatch.setattr(module, "CLAIMS_AT_A_TIME", 37)
     np.testing.assert_allclose(worth(fit), slow_worth(fit), rtol=1e-5, atol=1e-7)
 
