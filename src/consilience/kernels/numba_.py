@@ -13,6 +13,7 @@ from consilience.kernels.numba_relocate import relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
 from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Globals, Locals, Prior, Stats
+from consilience.kernels.weights import read_only
 
 __all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
@@ -29,9 +30,10 @@ def structured(
     reliable = np.zeros((given.n_groups, 2), np.int64)
     terms = np.zeros((4, 2), np.int64)
     _structured(
-        shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate, shard.log_truth,
-        given.group, given.membership, expected_log_reliability(given.group_reliability),
-        prior.true_count, prior.false_count, truth, score, reliable, terms,
+        read_only(shard.claim_source), read_only(shard.claim_candidate), read_only(shard.first_claim),
+        read_only(shard.first_candidate), read_only(shard.log_truth), read_only(given.group),
+        read_only(given.membership), expected_log_reliability(given.group_reliability),
+        read_only(prior.true_count), read_only(prior.false_count), truth, score, reliable, terms,
     )  # fmt: skip
     return Locals(truth), Stats(score, reliable, terms)
 
@@ -48,9 +50,10 @@ def mean_field(
     reliable = np.zeros((given.n_groups, 2), np.int64)
     terms = np.zeros((4, 2), np.int64)
     _mean_field(
-        shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate, shard.log_truth,
-        given.membership, expected_log_reliability(given.group_reliability), prior.true_count, prior.false_count,
-        prior.reliability / prior.reliability.sum(),
+        read_only(shard.claim_source), read_only(shard.claim_candidate), read_only(shard.first_claim),
+        read_only(shard.first_candidate), read_only(shard.log_truth), read_only(given.membership),
+        expected_log_reliability(given.group_reliability),
+        read_only(prior.true_count), read_only(prior.false_count), prior.reliability / prior.reliability.sum(),
         truth, object_reliability, score, reliable, terms,
     )  # fmt: skip
     return Locals(truth, object_reliability), Stats(score, reliable, terms)

@@ -13,9 +13,10 @@ claims; what pairs say is multiplied, and scaled now and then: no special functi
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
@@ -29,6 +30,8 @@ from consilience.kernels.state import (
     to_fixed,
     to_two_words,
 )
+
+Array = TypeVar("Array", bound=NDArray[Any])
 
 LEAST = 1e-150
 """Weights below this are taken for this: neither they nor what is divided by them leave the range of numbers."""
@@ -108,18 +111,22 @@ class Singles(NamedTuple):
     ratio: Float
 
 
+def read_only(array: Array) -> Array:
+    """A view for compiled code that cannot be written to: a cluster's arrays cannot, and for both kinds it would be
+    compiled twice."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def objects_of(shard: Shard) -> Objects:
-    """The shard's arrays, to be read only: those of a cluster are, and for others all would be compiled once more."""
+    """The shard's arrays."""
     widest = max(len(shard.most_claims) - 1, 1)
-    arrays = [
-        array.view() for array in (
-            shard.claim_source, shard.claim_candidate, shard.first_claim, shard.first_candidate,
-            shard.log_truth, shard.label, shard.log_unclaimed,
-        )
-    ]  # fmt: skip
-    for array in arrays:
-        array.flags.writeable = False
-    return Objects(*arrays, widest.bit_length())
+    return Objects(
+        read_only(shard.claim_source), read_only(shard.claim_candidate),
+        read_only(shard.first_claim), read_only(shard.first_candidate), read_only(shard.log_truth),
+        read_only(shard.label), read_only(shard.log_unclaimed), widest.bit_length(),
+    )  # fmt: skip
 
 
 def voices_of(given: Grouping) -> Voices:
