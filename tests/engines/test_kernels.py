@@ -120,9 +120,9 @@ def test_monte_carlo_confirms_every_term_of_the_bound(inference):
         _, stats = getattr(choose("numpy"), inference)(shard, given, prior, warm)
         terms = bound_terms(stats, given, prior)
         if inference == "structured":
-            sampled = oracle.sample_terms(shard, given, prior, 800, rng)
+            sampled = oracle.sample_terms(shard, given, prior, 400, rng)
         else:
-            sampled = oracle.sample_mean_field_terms(shard, given, prior, warm, 800, rng)
+            sampled = oracle.sample_mean_field_terms(shard, given, prior, warm, 400, rng)
         for name in TERMS:
             mean, error = sampled[name]
             assert abs(mean - terms[name]) <= 4.5 * error + 1e-9, (

@@ -398,7 +398,7 @@ print(absent, len(left))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked and killed")
 def test_a_killed_process_leaves_a_whole_result_or_none(tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "out"), "100"],
+        [sys.executable, "-c", KILLED, str(tmp_path / "out"), "50"],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

@@ -145,6 +145,7 @@ def test_the_explorer_shows_the_new_result_when_a_refit_is_done(result: Path) ->
                 "/review",
             ):
                 assert client.get(url + path).status_code == 200
+            time.sleep(0.1)  # the refit needs a processor too
         state = ended(client, url)
         assert (state["state"], state["stage"] != "") == ("done", True), state
         shape = client.get(f"{url}/api/object?id=Australia").json()
