@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -44,6 +45,17 @@ def pytest_xdist_node_collection_finished() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those of the cluster first: a worker that has run out of tests takes the last of another, and would start one."""
     items.sort(key=lambda item: "runners" not in item.path.parts)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays. To look for garbage in it again and again would make many tests slow."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Libraries complain of what is not gone at the end."""
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
