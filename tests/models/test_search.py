@@ -340,7 +340,7 @@ def test_settling_ends_where_moving_no_longer_pays(six_groups):
     _, claims = six_groups
     search, passes = search_of(claims), []
 
-    def relocate(shard, given, beliefs, order):
+    def relocate(shard, given, beliefs, order, threads):
         passes.append(order)
         return given, 1, 0.0
 

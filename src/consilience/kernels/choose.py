@@ -57,7 +57,7 @@ class Kernel(Protocol):
     mean_field: Step[Globals, Prior, Stats]
 
     def relocate(
-        self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
+        self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int, threads: int = 1
     ) -> tuple[Grouping, int, float]:
         """Move sources one at a time: the new grouping, how many moved, how much the bound rose."""
         ...

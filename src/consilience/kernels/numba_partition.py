@@ -346,10 +346,10 @@ def _partition(  # type: ignore[no-untyped-def]
         start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
         domain = domain_of(m, objects)
         n_lone, n_left = 0, objects.first_claim[m + 1] - objects.first_claim[m]
-        sort_claims(m, objects, voices, key, 0)
+        sort_claims(m, objects, voices, key, np.int64(0))
         if n_labels > 1:
             n_lone, n_left = set_aside(n_left, key, objects.bits, apart)
-        n_pairs = take_apart(m, key, 0, n_left, -1, objects, voices, counts, apart)
+        n_pairs = take_apart(m, key, np.int64(0), n_left, np.int64(-1), objects, voices, counts, apart)
         before(m, objects, share_of_label, apart)
         evidence = hear_singles(m, n_lone, objects, singles, apart) + hear_pairs(m, n_pairs, objects, apart)
         evidence += normalise(m, objects, apart)

@@ -1,20 +1,27 @@
 """The relocation of sources, compiled. As in `numpy_partition`, but a source costs its claims and those of others on
 their objects.
 
-What is said of every object is kept, in linear weights: a source is divided out of its objects, and multiplied in where
-it ends. One claim more multiplies E by (η + n) / (θ + n). Which groups are better than where it is now is decided
-exactly; most are ruled out before by a tangent of the evidence, which is concave in what a group is like.
+What is said of every object is kept, in linear weights. A source is divided out of its objects to be weighed, and
+multiplied in where it ends if that is elsewhere. One claim more multiplies E by (η + n) / (θ + n). Which groups are
+better than where it is now is decided exactly; most are ruled out before by a tangent of the evidence, which is concave
+in what a group is like.
+
+To weigh a source changes nothing that others see. So where few move several are weighed side by side, and those after
+the first that moves once more: the same moves in the same order.
 """
 
 from __future__ import annotations
 
-from math import exp, lgamma, log
+import math
+from concurrent.futures import ThreadPoolExecutor
+from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from consilience.claims.encoding import Float, Int, Shard, offsets
-from consilience.kernels.compiled import bare, compiled, digamma, inlined, prefetch
+from consilience.kernels.compiled import bare, compiled, gammas, inlined, prefetch
 from consilience.kernels.numba_partition import (
     Apart,
     before,
@@ -26,6 +33,7 @@ from consilience.kernels.numba_partition import (
     sort_claims,
     take_apart,
 )
+from consilience.kernels.numpy_partition import OF_ITS_OWN
 from consilience.kernels.state import KINDS, Beliefs, Grouping
 from consilience.kernels.weights import LARGE, LEAST, SMALL, Voices, counts_of, objects_of, voices_of
 
@@ -33,10 +41,21 @@ SETTLING = 3
 """Updates in which a source that may stand alone finds its own reliability."""
 AHEAD = 8
 """Claims between asking for an object and working on it; it is asked where it lies as many before."""
-CARELESS, PER_REST, PER_CELL = range(3)
-"""Of a pair with a single claim, where there are labels: W, and 1 / what it says of other values, and of its own."""
+CARELESS, PER_REST, PER_CELL, HABIT = range(4)
+"""Of a pair with a single claim, where there are labels: W, 1 / what it says of other values, and of its own, and its
+group's habit: together a line of the processor's cache."""
+RIGHT, HABITS = range(2)
+LINE = 64
+"""Bytes of such a line."""
+MANY = 5_000
+"""Groups beyond which what they are like is asked for ahead too: of fewer it is in the cache."""
 LANDMARKS = 32
 """Groups that are landmarks, at the most: their tangents tell of most others that they cannot be better."""
+TOGETHER, SELDOM = 20_000, 5_000
+"""Claims of the sources that are weighed side by side, and between two that move, at the least, where it is done."""
+TURN, NATS, FACTOR, MET = range(4)
+NO, YES = np.int64(0), np.int64(1)
+"""Not False and True: as literals they would be types of their own, and what takes them compiled for each."""
 
 
 class Lone(NamedTuple):
@@ -45,7 +64,7 @@ class Lone(NamedTuple):
     here, elsewhere : (n_claims, KINDS)     q(d, its claim is true), q(d, it is not), without it
     domain, label   : (n_claims,)           K and the claim's label, -1 where there are none
     beta, alpha     : (KINDS, 2), (KINDS, n_labels)   parameters of q(u) and q(ξ)
-    log_u, log_x    : the same shapes       E ln
+    gamma           : (6, n)                all of them with their sums, ψ and lnΓ of them, and room to find these in
     right, habit, habits : (KINDS,), (n_labels, KINDS), (KINDS,)   as in Voices
     reliable, said  : (KINDS, 2), (KINDS, n_labels + 1)
     """
@@ -56,8 +75,7 @@ class Lone(NamedTuple):
     label: Int
     beta: Float
     alpha: Float
-    log_u: Float
-    log_x: Float
+    gamma: Float
     right: Float
     habit: Float
     habits: Float
@@ -70,7 +88,7 @@ class Lone(NamedTuple):
         two, each = (KINDS, 2), (KINDS, n_labels)
         return Lone(
             np.empty((n_claims, KINDS)), np.empty((n_claims, KINDS)), np.empty(n_claims), np.empty(n_claims, np.int64),
-            np.empty(two), np.empty(each), np.empty(two), np.empty(each),
+            np.empty(two), np.empty(each), np.empty((6, KINDS * (n_labels + 4))),
             np.empty(KINDS), np.empty(each[::-1]), np.empty(KINDS), np.empty(two), np.empty((KINDS, n_labels + 1)),
         )  # fmt: skip
 
@@ -80,7 +98,7 @@ class Landmarks(NamedTuple):
 
     nearest             : (n_groups,)    the landmark most like each group
     right, habit, habits : what the landmarks are like, as in Voices
-    source              : (n,)           whose evidence is known
+    turn                : (n,)           for whom the evidence was found
     evidence            : (n,)
     reliable, said      : (n, KINDS, 2), (n, KINDS, n_labels + 1)   as in Lone
     """
@@ -89,7 +107,7 @@ class Landmarks(NamedTuple):
     right: Float
     habit: Float
     habits: Float
-    source: Int
+    turn: Int
     evidence: Float
     reliable: Float
     said: Float
@@ -101,8 +119,25 @@ class Landmarks(NamedTuple):
         n, n_labels = len(chosen), voices.habit.shape[1]
         return Landmarks(
             nearest, voices.right[chosen], voices.habit[chosen], voices.habits[chosen],
-            np.full(n, -1), np.empty(n), np.empty((n, KINDS, 2)), np.empty((n, KINDS, n_labels + 1)),
+            np.zeros(n, np.int64), np.empty(n), np.empty((n, KINDS, 2)), np.empty((n, KINDS, n_labels + 1)),
         )  # fmt: skip
+
+    def own(self) -> Landmarks:
+        """The same with room of its own for what is found."""
+        return self._replace(
+            turn=self.turn.copy(),
+            evidence=self.evidence.copy(),
+            reliable=self.reliable.copy(),
+            said=self.said.copy(),
+        )
+
+
+def _lines(shape: tuple[int, ...]) -> Float:
+    """Zeros that begin where a line of the cache does."""
+    n_bytes = 8 * math.prod(shape)
+    room = np.zeros(n_bytes + LINE, np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + n_bytes].view(np.float64).reshape(shape)
 
 
 class Heard(NamedTuple):
@@ -111,78 +146,164 @@ class Heard(NamedTuple):
     key         : (n_claims,)              group and value of every claim in one number, sorted within its object
     q           : (n_candidates, KINDS)    q(d, z)
     q_unclaimed : (n_objects, KINDS)       q(d, unclaimed)
-    single      : (n_groups, n_labels, 3, KINDS)   what a pair with a single claim says, by its group and label:
-                  CARELESS, PER_REST and PER_CELL; no groups where there are no labels
+    single      : (n_groups n_labels, 4, KINDS)   what a pair with a single claim says, by its group and, within it,
+                  label; none where there are no labels
+    likeness    : (n_groups, 2, KINDS)     RIGHT and HABITS of groups, as in Voices; likewise
     """
 
     key: Int
     q: Float
     q_unclaimed: Float
     single: Float
+    likeness: Float
 
     @staticmethod
     def room(shard: Shard, n_groups: int, n_labels: int) -> Heard:
-        """Room for all objects of the shard, of which nothing is noted yet: they are heard when they are needed."""
+        """Room for all objects of the shard."""
         return Heard(
             np.empty(len(shard.claim_source), np.int64),
-            np.zeros((shard.n_candidates, KINDS)),
-            np.zeros((shard.n_objects, KINDS)),
-            np.empty((n_groups if n_labels > 1 else 0, n_labels, 3, KINDS)),
+            np.empty((shard.n_candidates, KINDS)),
+            np.empty((shard.n_objects, KINDS)),
+            _lines((n_groups * n_labels if n_labels > 1 else 0, 4, KINDS)),
+            _lines((n_groups if n_labels > 1 else 0, 2, KINDS)),
         )
 
 
 class Near(NamedTuple):
     """Groups with claims on a source's objects, and what these add to the evidence, were they silent there.
 
-    groups         : (n_groups,)   the groups, in the order met
-    source         : (n_groups,)   by which source a group was met last
-    nats, factor   : (n_groups,)   ln, and a factor to come
+    groups : (n_groups,)     the groups, in the order met
+    met    : (n_groups, MET)   of a group: the TURN in which it was met last, what it adds in NATS, and a FACTOR to come
     """
 
     groups: Int
-    source: Int
-    nats: Float
-    factor: Float
+    met: Float
 
 
-def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
+class Sources(NamedTuple):
+    """The claims of every source.
+
+    first        : (n_sources + 1,)   where the claims of each begin
+    object_of    : (n_claims,)        their objects
+    value_of     : (n_claims,)        the place of the claim in the object's domain
+    """
+
+    first: Int
+    object_of: Int
+    value_of: Int
+
+
+class Hopes(NamedTuple):
+    """Beliefs, as compiled code takes them.
+
+    share       : (n_labels, KINDS)
+    reliability : (KINDS, 2)          b
+    habit       : (KINDS, n_labels)
+    kappa       : κ
+    log_norm    : Σ lnΓ of the parameters of reliability and habit, less lnΓ of their sums
+    """
+
+    share: Float
+    reliability: Float
+    habit: Float
+    kappa: float
+    log_norm: float
+
+    @staticmethod
+    def of(beliefs: Beliefs) -> Hopes:
+        """These beliefs."""
+        priors = beliefs.reliability, beliefs.habit_prior
+        log_norm = sum(float(gammaln(prior).sum() - gammaln(prior.sum(axis=1)).sum()) for prior in priors)
+        return Hopes(np.ascontiguousarray(beliefs.share.T), *priors, beliefs.concentration, log_norm)
+
+
+class Groups(NamedTuple):
+    """Groups as they stand while sources are moved.
+
+    size        : (n_groups,)
+    largest     : (1,)                at least the size of any
+    reliability : (n_groups, KINDS, 2)
+    habit       : (n_groups, KINDS, n_labels)
+    """
+
+    size: Int
+    largest: Int
+    reliability: Float
+    habit: Float
+
+
+class Scratch(NamedTuple):
+    """What a thread weighs sources in.
+
+    turn : (1,)   how many it has weighed
+    """
+
+    turn: Int
+    apart: Apart
+    lone: Lone
+    landmarks: Landmarks
+    near: Near
+    right_alone: Float
+    mass: Float
+    reliable: Float
+    said: Float
+
+    @staticmethod
+    def room(shard: Shard, most: int, n_groups: int, landmarks: Landmarks) -> Scratch:
+        """Room for any source of the shard, of which none has more claims than `most`."""
+        n_labels = landmarks.habit.shape[1]
+        return Scratch(
+            np.zeros(1, np.int64), Apart.room(shard), Lone.room(most, n_labels), landmarks.own(),
+            Near(np.empty(n_groups, np.int64), _lines((n_groups, MET + 1))),
+            np.empty(KINDS), np.empty(KINDS), np.empty((KINDS, 2)), np.empty((KINDS, n_labels + 1)),
+        )  # fmt: skip
+
+
+def relocate(
+    shard: Shard, given: Grouping, beliefs: Beliefs, order: Int, threads: int = 1
+) -> tuple[Grouping, int, float]:
     """As `numpy_partition.relocate`."""
-    first_of_source = offsets(shard.claim_source, len(given.group))
-    most = int(np.diff(first_of_source).max(initial=1))
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
-    size, n, objects = given.size, len(given.reliability), objects_of(shard)
-    voices = voices_of(given)._replace(group=group)
-    moved, gain = _relocate(
-        order, *_by_source(objects, first_of_source), first_of_source, objects,
-        voices, size, reliability, habit, counts_of(shard, beliefs, len(given.group)),
-        np.ascontiguousarray(beliefs.share.T), beliefs.reliability, beliefs.habit_prior, beliefs.concentration,
-        Heard.room(shard, n, beliefs.n_labels), Apart.room(shard),
-        Lone.room(most, beliefs.n_labels), Landmarks.among(voices, size),
-        Near(np.empty(n, np.int64), np.full(n, -1), np.empty(n), np.empty(n)),
-        np.empty(KINDS), np.empty(KINDS), np.empty((KINDS, 2)), np.empty((KINDS, beliefs.n_labels + 1)),
-    )  # fmt: skip
-    return Grouping(group, reliability, habit), int(moved), float(gain)
+    first_of_source = offsets(shard.claim_source, len(group))
+    objects, voices = objects_of(shard), voices_of(given)._replace(group=group)
+    groups = Groups(given.size.copy(), given.size.max(keepdims=True), reliability, habit)
+    counts = counts_of(shard, beliefs, len(group))
+    heard = Heard.room(shard, len(reliability), beliefs.n_labels)
+    hopes = Hopes.of(beliefs)
+    sources = Sources(first_of_source, *_by_source(objects, first_of_source))
+    state = sources, objects, voices, groups, counts, hopes, heard
+    most, landmarks = int(np.diff(first_of_source).max(initial=1)), Landmarks.among(voices, groups.size)
+    rooms = [Scratch.room(shard, most, len(reliability), landmarks) for _ in range(threads)]
+    n_claims = np.concatenate([[0], np.diff(first_of_source)[order].cumsum()])
 
+    def hear(first: int, past: int, scratch: Scratch) -> None:
+        _hear_all(first, past, objects, voices, counts, hopes.share, heard, scratch.apart)
 
-@bare
-def _divergence(prior, parameters, log_mean):  # type: ignore[no-untyped-def]
-    """KL(Dirichlet(parameters) || Dirichlet(prior)), with log_mean = E ln under the first."""
-    divergence, total, prior_total = 0.0, 0.0, 0.0
-    for r in range(len(prior)):
-        divergence += lgamma(prior[r]) - lgamma(parameters[r]) + (parameters[r] - prior[r]) * log_mean[r]
-        total += parameters[r]
-        prior_total += prior[r]
-    return divergence + lgamma(total) - lgamma(prior_total)
+    def look(first: int, past: int, scratch: Scratch) -> int:
+        return int(_relocate(order, first, past, True, *state, scratch)[0])
 
+    def first_to_change(first: int, past: int) -> int:
+        """The first source that would, or past the last; every thread looks at as many claims."""
+        cuts = np.linspace(n_claims[first], n_claims[past], threads + 1)[1:-1]
+        ends = [first, *np.searchsorted(n_claims, cuts).tolist(), past]
+        looked = pool.map(look, ends[:-1], ends[1:], rooms)
+        return next((at for at, end in zip(looked, ends[1:], strict=True) if at < end), past)
 
-@bare
-def _expected_log(parameters, out):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for r in range(len(parameters)):
-        total += parameters[r]
-    total = digamma(total)
-    for r in range(len(parameters)):
-        out[r] = digamma(parameters[r]) - total
+    _set_singles(voices, counts, heard)
+    at, moved, gain, is_calm = 0, 0, 0.0, False
+    with ThreadPoolExecutor(threads) as pool:
+        ends = [shard.n_objects * part // threads for part in range(threads + 1)]
+        list(pool.map(hear, ends[:-1], ends[1:], rooms))
+        while at < len(order):
+            past = min(max(at + 1, int(np.searchsorted(n_claims, n_claims[at] + TOGETHER))), len(order))
+            first = first_to_change(at, past) if is_calm else at
+            if first < past:
+                past = first + 1 if is_calm else past
+                _, changed, n_moved, risen = _relocate(order, first, past, False, *state, rooms[0])
+                moved, gain = moved + n_moved, gain + risen
+                is_calm = threads > 1 and n_claims[past] - n_claims[at] >= SELDOM * changed
+            at = past
+    return Grouping(group, reliability, habit), moved, gain
 
 
 @compiled
@@ -200,9 +321,9 @@ def _by_source(objects, first_of_source):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fetch(j, past, object_of, objects, heard):  # type: ignore[no-untyped-def]
+def _fetch(j, past, n_labels, object_of, objects, heard, met):  # type: ignore[no-untyped-def]
     """Objects lie anywhere, and to wait for them would take longer than the work: have those of claims soon to come
-    fetched."""
+    fetched, and then, where there are very many, the groups that claim something about them."""
     if j + 2 * AHEAD < past:
         m = object_of[j + 2 * AHEAD]
         prefetch(objects.first_claim, m)
@@ -217,6 +338,14 @@ def _fetch(j, past, object_of, objects, heard):  # type: ignore[no-untyped-def]
         prefetch(heard.q, start)
         prefetch(heard.q, objects.first_candidate[m + 1] - 1)
         prefetch(objects.label, start)
+    if len(heard.likeness) > MANY and j + AHEAD // 2 < past:
+        m = object_of[j + AHEAD // 2]
+        start = objects.first_candidate[m]
+        for i in range(objects.first_claim[m], objects.first_claim[m + 1]):
+            g, value = heard.key[i] >> objects.bits, heard.key[i] & ((1 << objects.bits) - 1)
+            prefetch(met, g)
+            prefetch(heard.likeness, g)
+            prefetch(heard.single, g * n_labels + objects.label[start + value])
 
 
 @inlined
@@ -267,6 +396,21 @@ def _tangent(g, voices, right, habit, reliable, said):  # type: ignore[no-untype
         more += reliable[d, 1] * (voices.right[g, d] / right[d] - 1.0)
         for k in range(n_labels):
             more += (said[d, k] + said[d, n_labels]) * (voices.habit[g, k, d] - habit[k, d])
+    return more
+
+
+@inlined
+def _most(lone):  # type: ignore[no-untyped-def]
+    """What `_tangent` is at the most, whatever a group is like: it is linear, and what a group is like sums to one."""
+    n_labels = len(lone.habit)
+    more = 0.0
+    for d in range(KINDS):
+        steepest, now = lone.reliable[d, 1] / lone.right[d], lone.reliable[d, 1]
+        for k in range(n_labels):
+            slope = lone.said[d, k] + lone.said[d, n_labels]
+            steepest = max(steepest, slope)
+            now += slope * lone.habit[k, d]
+        more += steepest - now
     return more
 
 
@@ -333,24 +477,25 @@ def _joined(p, y, label, domain, voices, counts, apart, here, right_alone, mass)
 
 
 @inlined
-def _joined_single(g, value, said, y, label, domain, voices, counts, heard, apart, here, right_alone, mass):  # type: ignore[no-untyped-def]
+def _joined_single(g, value, said, y, label, n_labels, domain, counts, heard, apart, here, right_alone, mass):  # type: ignore[no-untyped-def]
     """As `_joined`, of a pair with a single claim, of `value`, whose label is `said`."""
     eta, theta, rest = counts.eta, counts.theta, counts.rest[1]
     total = eta + (domain - 1.0) * theta
     after, before = 0.0, 0.0
+    single, habits = heard.single[g * n_labels + said], heard.likeness[g, HABITS]
     for d in range(KINDS):
-        right, habit = voices.right[g, d], voices.habit[g, label, d]
+        right, habit = heard.likeness[g, RIGHT, d], heard.single[g * n_labels + label, HABIT, d]
         if value == y:
             more, of_value, of_rest = counts.step[1], here[d], mass[d] - here[d]
-            careless = heard.single[g, said, CARELESS, d] + habit * (more - 1.0)
+            careless = single[CARELESS, d] + habit * (more - 1.0)
             after_rest = max(of_rest, 0.0) * (right * rest + careless)
         else:
             more, of_value, of_rest = 1.0, apart.q[value, d], mass[d] - here[d] - apart.q[value, d]
-            careless = heard.single[g, said, CARELESS, d] + habit * (1.0 - rest)
+            careless = single[CARELESS, d] + habit * (1.0 - rest)
             after_rest = here[d] * (right + careless) + max(of_rest, 0.0) * (right * rest + careless)
-        after += of_value * (right * more + careless) * heard.single[g, said, PER_CELL, d]
-        after += after_rest * heard.single[g, said, PER_REST, d]
-        before += right * right_alone[d] + mass[d] * (habit * (eta - theta) + voices.habits[g, d] * theta)
+        after += of_value * (right * more + careless) * single[PER_CELL, d]
+        after += after_rest * single[PER_REST, d]
+        before += right * right_alone[d] + mass[d] * (habit * (eta - theta) + habits[d] * theta)
     votes = theta + 1.0 if value == y else theta
     return after * votes * total / ((total + 1.0) * before)
 
@@ -365,6 +510,22 @@ def _end_of_run(at, past, bits, key):  # type: ignore[no-untyped-def]
     return at
 
 
+@bare
+def _hear_several(m, at, past, without, back, objects, voices, counts, key, apart):  # type: ignore[no-untyped-def]
+    """As `_hear_group`, of several claims."""
+    size = objects.first_candidate[m + 1] - objects.first_candidate[m]
+    n_pairs = take_apart(m, key, at, past - at, without, objects, voices, counts, apart)
+    if not back:
+        hear_pairs(m, n_pairs, objects, apart)
+        return
+    for d in range(KINDS):
+        says = apart.per_rest[0, d]
+        for c in range(apart.first[0], apart.first[1]):
+            hear(apart.value[c], d, size, says, apart.says_rest[0, d] * apart.per_cell[c, d], apart)
+            says = 1.0
+    scaled(apart)
+
+
 @inlined
 def _hear_group(m, at, past, without, back, objects, voices, counts, heard, apart):  # type: ignore[no-untyped-def]
     """What the claims of one group, from `at` on, say of object m, without one of this key (-1: with all); or take it
@@ -374,26 +535,18 @@ def _hear_group(m, at, past, without, back, objects, voices, counts, heard, apar
     if n == 1 and len(heard.single) > 0:
         only = key[at] if key[at] != without else key[at + 1]
         g, k = only >> objects.bits, only & ((1 << objects.bits) - 1)
-        single = heard.single[g, objects.label[start + k]]
+        single = heard.single[g * voices.habit.shape[1] + objects.label[start + k]]
         for d in range(KINDS):
-            says_rest = max(voices.right[g, d] * counts.rest[1] + single[CARELESS, d], LEAST)
-            says_cell = max(voices.right[g, d] + single[CARELESS, d], LEAST)
+            right = heard.likeness[g, RIGHT, d]
+            says_rest = max(right * counts.rest[1] + single[CARELESS, d], LEAST)
+            says_cell = max(right + single[CARELESS, d], LEAST)
             if back:
                 hear(k, d, size, single[PER_REST, d], says_rest * single[PER_CELL, d], apart)
             else:
                 hear(k, d, size, says_rest, single[PER_REST, d] * says_cell, apart)
         scaled(apart)
     elif n > 0:
-        n_pairs = take_apart(m, key, at, past - at, without, objects, voices, counts, apart)
-        if back:
-            for d in range(KINDS):
-                says = apart.per_rest[0, d]
-                for c in range(apart.first[0], apart.first[1]):
-                    hear(apart.value[c], d, size, says, apart.says_rest[0, d] * apart.per_cell[c, d], apart)
-                    says = 1.0
-            scaled(apart)
-        else:
-            hear_pairs(m, n_pairs, objects, apart)
+        _hear_several(m, at, past, without, back, objects, voices, counts, key, apart)
 
 
 @inlined
@@ -423,29 +576,52 @@ def _recall(m, objects, heard, apart):  # type: ignore[no-untyped-def]
     return is_exact
 
 
-@inlined
-def _change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
-    """A claim of y by group g, whose key is among the others, is taken out of object m, or put in.
-
-    What its group says is taken back and said anew; where digits may be lost, or nothing is noted yet, all is.
-    """
-    key, bits = heard.key, objects.bits
-    is_noted = _recall(m, objects, heard, apart)
-    if not is_noted:
-        if not out:  # all is said anew when it is next needed: what is noted stays too improbable to be used
-            return
-        before(m, objects, share, apart)
+@bare
+def _hear_object(m, g, y, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
+    """All that is said of object m, without a claim of y by group g (-1: with all)."""
+    before(m, objects, share, apart)
     at, past = objects.first_claim[m], objects.first_claim[m + 1]
     while at < past:
-        first, at = at, _end_of_run(at, past, bits, key)
-        is_own = key[first] >> bits == g
-        if is_noted and not is_own:
-            continue
-        for back in range(1 if is_noted else 0, -1, -1):
-            without = (g << bits) + y if is_own and out != (back == 1) else np.int64(-1)
-            _hear_group(m, first, at, without, back == 1, objects, voices, counts, heard, apart)
+        first, at = at, _end_of_run(at, past, objects.bits, heard.key)
+        is_own = heard.key[first] >> objects.bits == g
+        without = (g << objects.bits) + y if is_own else np.int64(-1)
+        _hear_group(m, first, at, without, NO, objects, voices, counts, heard, apart)
     normalise(m, objects, apart)
+
+
+@inlined
+def _change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
+    """What is said of object m without a claim of y by group g, or with it, where it is noted without. What its group
+    says is taken back and said anew; where digits may be lost, all is."""
+    if not _recall(m, objects, heard, apart):
+        _hear_object(m, g if out else np.int64(-1), y, objects, voices, counts, share, heard, apart)
+        return
+    first, past = objects.first_claim[m], objects.first_claim[m + 1]
+    while heard.key[first] >> objects.bits != g:
+        first += 1
+    past = _end_of_run(first, past, objects.bits, heard.key)
+    own, none = (g << objects.bits) + y, np.int64(-1)
+    _hear_group(m, first, past, none if out else own, YES, objects, voices, counts, heard, apart)
+    _hear_group(m, first, past, own if out else none, NO, objects, voices, counts, heard, apart)
+    normalise(m, objects, apart)
+
+
+@bare
+def _note_change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
+    """Take a claim out of an object for good, or put it in."""
+    if not out:
+        sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
+    _change(m, g, y, out, objects, voices, counts, share, heard, apart)
     _keep(m, objects, heard, apart)
+
+
+@bare
+def _hear_all(first, past, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
+    """Note what is said of some objects."""
+    for m in range(first, past):
+        sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
+        _hear_object(m, np.int64(-1), np.int64(0), objects, voices, counts, share, heard, apart)
+        _keep(m, objects, heard, apart)
 
 
 @bare
@@ -457,18 +633,33 @@ def _copy(source, target):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _likeness(b, h, lone):  # type: ignore[no-untyped-def]
+def _likeness(hopes, lone):  # type: ignore[no-untyped-def]
     """What a source alone is like by its parameters; returns their divergence from the prior."""
-    divergence = 0.0
+    n_labels = len(lone.habit)
+    x, psi, log_gamma = lone.gamma[0], lone.gamma[1], lone.gamma[2]
+    n = len(x) // KINDS  # of each kind: reliability, habit, and the sums of both
     for d in range(KINDS):
-        _expected_log(lone.beta[d], lone.log_u[d])
-        _expected_log(lone.alpha[d], lone.log_x[d])
-        divergence += _divergence(b[d], lone.beta[d], lone.log_u[d])
-        divergence += _divergence(h[d], lone.alpha[d], lone.log_x[d])
-        lone.right[d] = max(exp(lone.log_u[d, 1]), LEAST)
+        x[(d + 1) * n - 2], x[(d + 1) * n - 1] = 0.0, 0.0
+        for r in range(2):
+            x[d * n + r] = lone.beta[d, r]
+            x[(d + 1) * n - 2] += lone.beta[d, r]
+        for k in range(n_labels):
+            x[d * n + 2 + k] = lone.alpha[d, k]
+            x[(d + 1) * n - 1] += lone.alpha[d, k]
+    gammas(x, psi, log_gamma, lone.gamma[3:])
+    divergence = hopes.log_norm
+    for d in range(KINDS):
+        first, of_u, of_x = d * n, (d + 1) * n - 2, (d + 1) * n - 1
+        divergence += log_gamma[of_u] + log_gamma[of_x]
+        for r in range(2):
+            more = lone.beta[d, r] - hopes.reliability[d, r]
+            divergence += more * (psi[first + r] - psi[of_u]) - log_gamma[first + r]
+        lone.right[d] = max(exp(psi[first + 1] - psi[of_u]), LEAST)
         lone.habits[d] = 0.0
-        for k in range(len(lone.habit)):
-            lone.habit[k, d] = max(exp(lone.log_u[d, 0] + lone.log_x[d, k]), LEAST)
+        for k in range(n_labels):
+            log_x, more = psi[first + 2 + k] - psi[of_x], lone.alpha[d, k] - hopes.habit[d, k]
+            divergence += more * log_x - log_gamma[first + 2 + k]
+            lone.habit[k, d] = max(exp(psi[first] - psi[of_u] + log_x), LEAST)
             lone.habits[d] += lone.habit[k, d]
     return divergence
 
@@ -488,21 +679,34 @@ def _learn_likeness(b, h, lone):  # type: ignore[no-untyped-def]
 
 @bare
 def _set_single(g, voices, counts, heard):  # type: ignore[no-untyped-def]
-    """What a single claim of group g says."""
-    rest = counts.rest[1]
-    for k in range(heard.single.shape[1] if len(heard.single) > 0 else 0):
-        for d in range(KINDS):
-            right, own = voices.right[g, d], voices.habit[g, k, d]
-            careless = max(voices.habits[g, d] - own, 0.0) * rest + own
-            heard.single[g, k, CARELESS, d] = careless
-            heard.single[g, k, PER_REST, d] = 1.0 / max(right * rest + careless, LEAST)
-            heard.single[g, k, PER_CELL, d] = 1.0 / max(right + careless, LEAST)
+    """What group g is like, and a single claim of it says."""
+    rest, n_labels = counts.rest[1], voices.habit.shape[1]
+    for d in range(KINDS if len(heard.single) > 0 else 0):
+        right, habits = voices.right[g, d], voices.habits[g, d]
+        heard.likeness[g, RIGHT, d] = right
+        heard.likeness[g, HABITS, d] = habits
+        for k in range(n_labels):
+            own = voices.habit[g, k, d]
+            careless = max(habits - own, 0.0) * rest + own
+            single = heard.single[g * n_labels + k]
+            single[CARELESS, d] = careless
+            single[PER_REST, d] = 1.0 / max(right * rest + careless, LEAST)
+            single[PER_CELL, d] = 1.0 / max(right + careless, LEAST)
+            single[HABIT, d] = own
+
+
+@bare
+def _set_singles(voices, counts, heard):  # type: ignore[no-untyped-def]
+    for g in range(len(voices.right)):
+        _set_single(g, voices, counts, heard)
 
 
 @inlined
-def _meet(n, m, y, j, old, n_near, objects, voices, counts, heard, apart, lone, near, right_alone, mass):  # type: ignore[no-untyped-def]
-    """What the others say of the object of source n's claim j, which is taken out of it, and what its groups would add.
-    Returns how many groups have been met."""
+def _meet(m, y, j, old, n_near, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
+    """What the others say of object m, that a source's claim j is on and was taken out of, and what its groups would
+    add. Returns how many groups have been met."""
+    apart, lone, met, turn = scratch.apart, scratch.lone, scratch.near.met, scratch.turn[0]
+    right_alone, mass = scratch.right_alone, scratch.mass
     n_labels, bits, key, eta, theta = voices.habit.shape[1], objects.bits, heard.key, counts.eta, counts.theta
     here, elsewhere, domain, label = lone.here, lone.elsewhere, lone.domain, lone.label
     at, past, start = objects.first_claim[m], objects.first_claim[m + 1], objects.first_candidate[m]
@@ -524,71 +728,71 @@ def _meet(n, m, y, j, old, n_near, objects, voices, counts, heard, apart, lone, 
         others = at - first - (1 if g == old else 0)
         if others == 0:
             continue
-        if near.source[g] != n:
-            near.source[g] = n
-            near.nats[g], near.factor[g] = 0.0, 1.0
-            near.groups[n_near] = g
+        if met[g, TURN] != turn:
+            met[g, TURN], met[g, NATS], met[g, FACTOR] = turn, 0.0, 1.0
+            scratch.near.groups[n_near] = g
             n_near += 1
         if others == 1 and n_labels > 1:
             value = (key[first] if key[first] != without else key[first + 1]) & ((1 << bits) - 1)
-            near.factor[g] *= _joined_single(
-                g, value, objects.label[start + value], y, label[j], domain[j], voices, counts, heard, apart,
+            met[g, FACTOR] *= _joined_single(
+                g, value, objects.label[start + value], y, label[j], n_labels, domain[j], counts, heard, apart,
                 here[j], right_alone, mass,
             )  # fmt: skip
         else:
             take_apart(m, key, first, at - first, without, objects, voices, counts, apart)
-            near.factor[g] *= _joined(
+            met[g, FACTOR] *= _joined(
                 0, y, label[j], domain[j], voices, counts, apart, here[j], right_alone, mass
             )
-        if not SMALL < near.factor[g] < LARGE:
-            near.nats[g] += log(near.factor[g])
-            near.factor[g] = 1.0
+        if not SMALL < met[g, FACTOR] < LARGE:
+            met[g, NATS] += log(met[g, FACTOR])
+            met[g, FACTOR] = 1.0
     return n_near
 
 
 @inlined
-def _choose(  # type: ignore[no-untyped-def]
-    n, old, n_near, n_claims, voices, size_of, reliability, habit, counts, b, h, kappa,
-    lone, landmarks, near, unused, unused_said,
-):  # fmt: skip
+def _choose(old, n_near, n_claims, voices, groups, counts, hopes, scratch):  # type: ignore[no-untyped-def]
     """The group in which the bound is highest, -1 for one of its own, and by how much it rises."""
+    lone, landmarks, met, turn = scratch.lone, scratch.landmarks, scratch.near.met, scratch.turn[0]
     # Alone: its own reliability and habit, from where they are or from the prior, found in a few rounds.
-    alone = size_of[old] == 1
+    alone = groups.size[old] == 1
     now, value, evidence = -np.inf, 0.0, 0.0
-    _copy(reliability[old] if alone else b, lone.beta)
-    _copy(habit[old] if alone else h, lone.alpha)
+    _copy(groups.reliability[old] if alone else hopes.reliability, lone.beta)
+    _copy(groups.habit[old] if alone else hopes.habit, lone.alpha)
     for r in range(SETTLING + 1):
-        divergence = _likeness(b, h, lone)
+        divergence = _likeness(hopes, lone)
         evidence = _lone(
             n_claims, lone, lone.right, lone.habit, lone.habits, counts, lone.reliable, lone.said
         )
-        value = log(kappa) - divergence + evidence
+        value = log(hopes.kappa) - divergence + evidence
         if alone and r == 0:
             now = value
         if r < SETTLING:
-            _learn_likeness(b, h, lone)
+            _learn_likeness(hopes.reliability, hopes.habit, lone)
     best, best_group = value, -1
+    highest = evidence + _most(lone) + log(groups.largest[0])
 
     # Where it is now comes first: the higher the best so far, the more are ruled out.
     for t in range(-1, n_near):
-        g = old if t < 0 else near.groups[t]
+        g = old if t < 0 else scratch.near.groups[t]
         if (g == old) != (t < 0) or (t < 0 and alone):
             continue
-        if near.source[g] != n:
-            near.nats[g], near.factor[g] = 0.0, 1.0
-        others, more = size_of[g] - (1 if g == old else 0), 0.0
+        if met[g, TURN] != turn:
+            met[g, NATS], met[g, FACTOR] = 0.0, 1.0
+        if g != old and met[g, NATS] + log(met[g, FACTOR]) + highest < best:
+            continue
+        others, more = groups.size[g] - (1 if g == old else 0), 0.0
         if g != old:
             more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
             # ln x is at most x - 1: most are ruled out without a logarithm.
-            if near.nats[g] + near.factor[g] * others - 1.0 + evidence + more < best:
+            if met[g, NATS] + met[g, FACTOR] * others - 1.0 + evidence + more < best:
                 continue
-        value = near.nats[g] + log(near.factor[g] * others)
+        value = met[g, NATS] + log(met[g, FACTOR] * others)
         if g != old:
             if value + evidence + more < best:
                 continue
             p = landmarks.nearest[g]
-            if landmarks.source[p] != n:
-                landmarks.source[p] = n
+            if landmarks.turn[p] != turn:
+                landmarks.turn[p] = turn
                 landmarks.evidence[p] = _lone(
                     n_claims, lone, landmarks.right[p], landmarks.habit[p], landmarks.habits[p], counts,
                     landmarks.reliable[p], landmarks.said[p],
@@ -599,8 +803,9 @@ def _choose(  # type: ignore[no-untyped-def]
             if value + landmarks.evidence[p] + more < best:
                 continue
         value += _lone(
-            n_claims, lone, voices.right[g], voices.habit[g], voices.habits[g], counts, unused, unused_said
-        )
+            n_claims, lone, voices.right[g], voices.habit[g], voices.habits[g], counts,
+            scratch.reliable, scratch.said,
+        )  # fmt: skip
         if g == old:
             now = value
         if value > best:
@@ -608,60 +813,72 @@ def _choose(  # type: ignore[no-untyped-def]
     return best_group, best - now
 
 
+@inlined
+def _seat(n, to, empty, voices, groups, counts, hopes, heard, lone):  # type: ignore[no-untyped-def]
+    """Source n leaves its group for another, or for one of its own, where it may be. Returns a group below which none
+    is empty."""
+    old = voices.group[n]
+    alone = groups.size[old] == 1
+    if alone and to >= 0:
+        empty = min(empty, old)
+        _copy(hopes.reliability, groups.reliability[old])
+        _copy(hopes.habit, groups.habit[old])
+    if to < 0:
+        while not alone and groups.size[empty] > 0:
+            empty += 1
+        to = old if alone else empty
+        _copy(lone.beta, groups.reliability[to])
+        _copy(lone.alpha, groups.habit[to])
+        _copy(lone.habit, voices.habit[to])
+        for d in range(KINDS):
+            voices.right[to, d] = lone.right[d]
+            voices.habits[to, d] = lone.habits[d]
+        _set_single(to, voices, counts, heard)
+    groups.size[old] -= 1
+    groups.size[to] += 1
+    groups.largest[0] = max(groups.largest[0], groups.size[to])
+    voices.group[n] = to
+    return empty
+
+
 @bare
 def _relocate(  # type: ignore[no-untyped-def]
-    order, object_of, value_of, first_of_source, objects, voices, size_of, reliability, habit, counts, share,
-    b, h, kappa, heard, apart, lone, landmarks, near, right_alone, mass, unused, unused_said,
+    order, first, past, only_look, sources, objects, voices, groups, counts, hopes, heard, scratch
 ):  # fmt: skip
-    empty = 0  # a group below which none is empty
-    moved, gain = 0, 0.0
-    for g in range(len(size_of)):
-        _set_single(g, voices, counts, heard)
-    for m in range(len(objects.first_claim) - 1):
-        sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
-
-    for n in order:
-        old, n_near = voices.group[n], 0
-        first, past = first_of_source[n], first_of_source[n + 1]
-        for out in (True, False):  # taken out of its objects, then put where it belongs
-            if not out:
-                alone = size_of[old] == 1
-                best_group, risen = _choose(
-                    n, old, n_near, past - first, voices, size_of, reliability, habit, counts, b, h, kappa,
-                    lone, landmarks, near, unused, unused_said,
-                )  # fmt: skip
-                if risen > 1e-9:
-                    gain += risen
-                    if alone and best_group >= 0:
-                        empty = min(empty, old)
-                        _copy(b, reliability[old])
-                        _copy(h, habit[old])
-                    if best_group < 0:
-                        if not alone:
-                            while size_of[empty] > 0:
-                                empty += 1
-                        best_group = old if alone else empty
-                        _copy(lone.beta, reliability[best_group])
-                        _copy(lone.alpha, habit[best_group])
-                        _copy(lone.habit, voices.habit[best_group])
-                        for d in range(KINDS):
-                            voices.right[best_group, d] = lone.right[d]
-                            voices.habits[best_group, d] = lone.habits[d]
-                        _set_single(best_group, voices, counts, heard)
-                    if best_group != old:
-                        moved += 1
-                        size_of[old] -= 1
-                        size_of[best_group] += 1
-                        voices.group[n] = best_group
-            for j in range(first, past):
-                m, y = object_of[j], value_of[j]
-                _fetch(j, past, object_of, objects, heard)
-                if voices.group[n] != old:
-                    sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
-                _change(m, voices.group[n], y, out, objects, voices, counts, share, heard, apart)
-                if out:
-                    n_near = _meet(
-                        n, m, y, j - first, old, n_near, objects, voices, counts, heard, apart, lone, near,
-                        right_alone, mass,
-                    )  # fmt: skip
-    return moved, gain
+    """Weigh some sources in their order and move them, or only look for the first that would change. Returns where in
+    the order it ended, how many changed, how many of those moved, and how much the bound rose."""
+    empty, changed, moved, gain = np.int64(0), 0, 0, 0.0
+    for i in range(first, past):
+        n = order[i]
+        old, n_near = voices.group[n], np.int64(0)
+        scratch.turn[0] += 1
+        for j in range(sources.first[n], sources.first[n + 1]):
+            m, y = np.int64(sources.object_of[j]), np.int64(sources.value_of[j])
+            _fetch(
+                j,
+                sources.first[n + 1],
+                voices.habit.shape[1],
+                sources.object_of,
+                objects,
+                heard,
+                scratch.near.met,
+            )
+            _change(m, old, y, YES, objects, voices, counts, hopes.share, heard, scratch.apart)
+            n_near = _meet(m, y, j - sources.first[n], old, n_near, objects, voices, counts, heard, scratch)
+        to, risen = _choose(
+            old, n_near, sources.first[n + 1] - sources.first[n], voices, groups, counts, hopes, scratch
+        )
+        stays = to == old or (to < 0 and groups.size[old] == 1)
+        if risen > (OF_ITS_OWN if stays else 1e-9):
+            if only_look:
+                return i, changed, moved, gain
+            changed += 1
+            moved += 0 if stays else 1
+            gain += risen
+            for out in range(YES, NO - 1, -1):
+                if not out:
+                    empty = _seat(n, to, empty, voices, groups, counts, hopes, heard, scratch.lone)
+                for j in range(sources.first[n], sources.first[n + 1]):
+                    m, y, g = np.int64(sources.object_of[j]), np.int64(sources.value_of[j]), voices.group[n]
+                    _note_change(m, g, y, out, objects, voices, counts, hopes.share, heard, scratch.apart)
+    return past, changed, moved, gain

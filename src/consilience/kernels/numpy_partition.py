@@ -28,7 +28,11 @@ from consilience.kernels.state import (
     from_two_words,
     to_fixed,
     to_two_words,
+    total,
 )
+
+OF_ITS_OWN = 0.1
+"""Nats that a source which stays alone must gain to be told what it is like before the next sweep does."""
 
 
 def partition(
@@ -82,12 +86,16 @@ def partition(
     )
 
 
-def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
+def relocate(
+    shard: Shard, given: Grouping, beliefs: Beliefs, order: Int, threads: int = 1
+) -> tuple[Grouping, int, float]:
     """Move sources, one at a time in this order, to the group where the bound is highest, or to one of their own.
 
-    shard : all claims as one shard
+    shard   : all claims as one shard
+    threads : how many may help; nothing but time depends on it
     A group is a choice if it claims anything on an object of the source's. Reliabilities of groups stay as they are; a
-    source on its own brings its own. Returns the new grouping, how many sources moved, and how much the bound rose.
+    source on its own brings its own, if it moves there or that is worth it. Returns the new grouping, how many sources
+    moved, and how much the bound rose.
     """
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
     moved, gain = 0, 0.0
@@ -124,8 +132,8 @@ def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tup
                 options.append(joined)
         bounds = [bound(option) for option in options]
         best = int(np.argmax(bounds))
-        if bounds[best] > before + 1e-9:
-            chosen = options[best]
+        chosen = options[best]
+        if bounds[best] > before + (1e-9 if chosen.group[n] != old else OF_ITS_OWN):
             moved += int(chosen.group[n] != old)
             gain += bounds[best] - before
             group, reliability, habit = chosen.group.copy(), chosen.reliability, chosen.habit
@@ -136,21 +144,25 @@ def _alone(
     near: Shard | None, n: int, group: int, given: Grouping, beliefs: Beliefs, rounds: int = 3
 ) -> Grouping:
     """Source n in a group of its own, whose reliability and habit settle in a few rounds; all else stays."""
-    now = Grouping(given.group.copy(), given.reliability.copy(), given.habit.copy())
-    now.group[n] = group
-    if near is None:
-        now.reliability[group], now.habit[group] = beliefs.reliability, beliefs.habit_prior
+
+    def alike(reliability: Float, habit: Float) -> Grouping:
+        now = Grouping(given.group.copy(), given.reliability.copy(), given.habit.copy())
+        now.group[n], now.reliability[group], now.habit[group] = group, reliability, habit
         return now
+
+    if near is None:
+        return alike(beliefs.reliability, beliefs.habit_prior)
+    now = alike(given.reliability[group], given.habit[group])
     for _ in range(rounds):
         _, stats = partition(near, now, beliefs)
         settled = update_groups(stats, now, beliefs)
-        now.reliability[group], now.habit[group] = settled.reliability[group], settled.habit[group]
+        now = alike(settled.reliability[group], settled.habit[group])
     return now
 
 
 def update_groups(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> Grouping:
     """q(u_ld) and q(ξ_ld), the optimum given the objects."""
-    rest = from_fixed(stats.habit_rest)[:, :, None] * np.exp(expected_log(given.habit))
+    rest = from_fixed(stats.habit_rest)[:, :, None] * np.exp(given.log_habit)
     return Grouping(
         given.group,
         beliefs.reliability + from_fixed(stats.reliable),
@@ -160,9 +172,9 @@ def update_groups(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> Gr
 
 def group_divergence(given: Grouping, beliefs: Beliefs) -> Float:
     """(n_groups,) KL of q(u_l) and q(ξ_l) from their priors."""
-    divergence: Float = _divergence(given.reliability, beliefs.reliability).sum(axis=1)
+    divergence = _divergence(given.reliability, beliefs.reliability, given.log_reliability)
     if beliefs.n_labels > 1:
-        divergence = divergence + _divergence(given.habit, beliefs.habit_prior).sum(axis=1)
+        divergence = divergence + _divergence(given.habit, beliefs.habit_prior, given.log_habit)
     return divergence
 
 
@@ -173,20 +185,6 @@ def log_partition(size: Int, beliefs: Beliefs) -> float:
     # Γ(κ) / Γ(κ + N) as a product: of a very large κ the logarithms of both would cancel.
     seats = np.log(kappa + np.arange(occupied.sum())).sum()
     return float(len(occupied) * np.log(kappa) + gammaln(occupied).sum() - seats)
-
-
-def expected_log(parameters: Float) -> Float:
-    """E ln of a Beta or Dirichlet along the last axis."""
-    if parameters.shape[-1] == 1:
-        return np.zeros_like(parameters)
-    logs: Float = digamma(parameters) - digamma(_total(parameters)[..., None])
-    return logs
-
-
-def _total(parts: Float) -> Float:
-    """The sum along the last axis. Of two, as most are, NumPy would spend most of the time on getting there."""
-    total: Float = parts[..., 0] + parts[..., 1] if parts.shape[-1] == 2 else parts.sum(axis=-1)
-    return total
 
 
 def rising_tables(beliefs: Beliefs, most: int) -> tuple[Float, Float, Float, Float]:
@@ -268,13 +266,11 @@ def _objects_of(shard: Shard, objects: Int) -> Shard:
     )
 
 
-def _divergence(q: Float, prior: Float) -> Float:
-    """KL of Dirichlets along the last axis."""
+def _divergence(q: Float, prior: Float, log: Float) -> Float:
+    """(n_groups,) KL of Dirichlets along the last axis, of all kinds together; `log` is E ln under q."""
     divergence: Float = (
-        gammaln(_total(q))
-        - gammaln(_total(prior))
-        + _total(gammaln(prior) - gammaln(q) + (q - prior) * expected_log(q))
-    )
+        gammaln(total(q)) - gammaln(total(prior)) + total(gammaln(prior) - gammaln(q) + (q - prior) * log)
+    ).sum(axis=1)
     return divergence
 
 
@@ -331,12 +327,12 @@ class _Cells:
         opinion = of_pair[cell_pair] + as_true - as_false
         possible = is_claimed | can_be_unclaimed[cell_pair]
         if beliefs.n_labels > 1:
-            log_habit = expected_log(given.habit)[group[cell_pair], :, label].T
+            log_habit = given.log_habit[group[cell_pair], :, label].T
         else:
             log_habit = np.repeat(-np.log(domain[cell_pair])[None], beliefs.n_kinds, axis=0)
         log_habit = np.where(possible, log_habit, -np.inf)
         log_wrong = np.stack([_logsumexp(row, first_cell, cell_pair) for row in log_habit + opinion])
-        log_u = expected_log(given.reliability)[group]  # (P, kinds, 2)
+        log_u = given.log_reliability[group]  # (P, kinds, 2)
         log_right = log_u[:, :, 1].T[:, cell_pair]
         nats = np.logaddexp(log_right + opinion, (log_u[:, :, 0].T + log_wrong)[:, cell_pair])
         return cls(

@@ -12,6 +12,7 @@
 #define UNITS 1073741824.0
 #define PLACES 64  // of values in a key, a power of two: a key is taken apart without division
 #define LEAST 1e-150
+#define OF_ITS_OWN 0.1  // as in numpy_partition
 #define SMALL 1e-100
 #define LARGE 1e100
 #define NONE 0x7fffffff  // no key
@@ -705,7 +706,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) relocate(
         if (t == 0) {
             for (int i = 0; i < n_chosen; i++)
                 if (worth[i] > best || (worth[i] == best && chosen[i] < best_group)) best = worth[i], best_group = chosen[i];
-            if (best > now + 1e-9) {
+            if (best > now + (alone && best_group < 0 ? OF_ITS_OWN : 1e-9)) {
                 gain += best - now;
                 if (alone && best_group >= 0) {
                     empty = min(empty, old);

@@ -1,4 +1,4 @@
-"""What kernels take and give: frozen, with documented shapes. Nothing here computes the model.
+"""What kernels take and give: frozen, with documented shapes. Of the model nothing is computed here but E ln.
 
 Statistics are kept in fixed point, as 64-bit integers: integer addition does not care about order, so a sum over
 objects has the same bits for any number of shards, threads or machines. Scores are in units of 2**-30 nats. The bound's
@@ -9,6 +9,7 @@ enough to see whether it falls.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +138,24 @@ class Beliefs:
         return np.repeat(self.habit[:, None] / self.n_labels, self.n_labels, axis=1)
 
 
+def expected_log(parameters: Float) -> Float:
+    """E ln of a Beta or Dirichlet along the last axis."""
+    from scipy.special import digamma  # what only knows claims does without SciPy
+
+    if parameters.shape[-1] == 1:
+        return np.zeros_like(parameters)
+    logs: Float = digamma(parameters) - digamma(total(parameters)[..., None])
+    return logs
+
+
+def total(parts: Float) -> Float:
+    """The sum along the last axis. Of two, as most are, NumPy would spend most of the time on getting there."""
+    if parts.shape[-1] == 2:
+        return parts[..., 0] + parts[..., 1]
+    summed: Float = parts.sum(axis=-1)
+    return summed
+
+
 @dataclass(frozen=True, eq=False)
 class Grouping:
     """The globals of the partition inference: every source in one group. A group without sources is at its prior.
@@ -150,10 +169,20 @@ class Grouping:
     reliability: Float
     habit: Float
 
-    @property
+    @cached_property
     def size(self) -> Int:
         """(n_groups,) how many sources each group has."""
         return np.bincount(self.group, minlength=len(self.reliability))
+
+    @cached_property
+    def log_reliability(self) -> Float:
+        """(n_groups, n_kinds, 2) E ln(1 - u) and E ln u."""
+        return expected_log(self.reliability)
+
+    @cached_property
+    def log_habit(self) -> Float:
+        """(n_groups, n_kinds, n_labels) E ln ξ."""
+        return expected_log(self.habit)
 
     def of_groups(self, groups: Int) -> Grouping:
         """These groups alone, numbered in this order; every source is in one of them."""

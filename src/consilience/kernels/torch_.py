@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from consilience.claims.encoding import Claims, Float, Int, Shard, offsets
 from consilience.kernels import numpy_partition
 from consilience.kernels.numpy_ import mean_field, structured
-from consilience.kernels.numpy_partition import expected_log, rising_tables
+from consilience.kernels.numpy_partition import rising_tables
 from consilience.kernels.segments import Labels, Segments
 from consilience.kernels.state import (
     COARSE,
@@ -164,7 +164,9 @@ def partition(
     return Locals(np.concatenate([each.truth for each, _ in runs])), reduce(add, (stats for _, stats in runs))
 
 
-def relocate(shard: Shard, given: Grouping, beliefs: Beliefs, order: Int) -> tuple[Grouping, int, float]:
+def relocate(
+    shard: Shard, given: Grouping, beliefs: Beliefs, order: Int, threads: int = 1
+) -> tuple[Grouping, int, float]:
     """As `numpy_partition.relocate`, and by it where there is no CUDA device: it moves one source at a time."""
     if _compiles(shard, beliefs):
         with torch.cuda.stream(_streams.own):
@@ -478,12 +480,12 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     prior_total = beliefs.true_count + (domain - 1) * beliefs.false_count
     of_pair = _sum(as_false, pair, n_pairs) + torch.lgamma(prior_total) - torch.lgamma(prior_total + total)
     opinion = of_pair[pair] + as_true - as_false
-    log_habit = _tensor(expected_log(given.habit))[group[pair], :, of_label].T
+    log_habit = _tensor(given.log_habit)[group[pair], :, of_label].T
     if n_labels == 1:
         log_habit = -torch.log(domain[pair]).expand(KINDS, n_cells)
     log_habit = torch.where(is_claimed | can_be[pair], log_habit, -torch.inf)
     log_wrong = _logsumexp(log_habit + opinion, pair, n_pairs)
-    log_u = _tensor(expected_log(given.reliability))[group]
+    log_u = _tensor(given.log_reliability)[group]
     log_right = log_u[:, :, 1].T[:, pair]
     # Not torch.logaddexp: on a CPU its last bit depends on how many numbers it is given.
     if_right, if_wrong = log_right + opinion, (log_u[:, :, 0].T + log_wrong)[:, pair]

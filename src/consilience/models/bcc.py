@@ -31,8 +31,8 @@ from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int
 from consilience.errors import SettingsError, UnsuitableTableError
-from consilience.kernels.numpy_partition import expected_log
 from consilience.kernels.segments import Labels, Segments
+from consilience.kernels.state import expected_log
 from consilience.models.base import (
     Answer,
     Ascent,

@@ -13,8 +13,14 @@ import numpy as np
 from scipy.special import betaln, digamma, gammaln, logsumexp, zeta
 
 from consilience.claims.encoding import Float
-from consilience.kernels.numpy_partition import expected_log
-from consilience.kernels.state import Beliefs, Grouping, GroupingStats, from_fixed, from_two_words
+from consilience.kernels.state import (
+    Beliefs,
+    Grouping,
+    GroupingStats,
+    expected_log,
+    from_fixed,
+    from_two_words,
+)
 
 RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
@@ -49,7 +55,7 @@ def start_beliefs(
         reliability=RELIABILITY.copy(),
         habit=np.full(n_kinds, max(HABIT, n_labels * SMALLEST_HABIT)),
         share=np.full((n_kinds, n_labels), 1 / (n_kinds * n_labels)),
-        concentration=ALONE * n_sources if concentration is None else concentration,
+        concentration=float(ALONE * n_sources if concentration is None else concentration),
     )
 
 
@@ -63,11 +69,11 @@ def learn(
     """
     occupied = given.size > 0
     n_groups = int(occupied.sum())
-    log_u = expected_log(given.reliability[occupied]).sum(axis=0)  # (kinds, 2)
+    log_u = np.einsum("gdr->dr", given.log_reliability[occupied])  # (kinds, 2)
     reliability = _learn_reliability(log_u, n_groups, beliefs.reliability)
     habit = beliefs.habit
     if beliefs.n_labels > 1:
-        log_x = expected_log(given.habit[occupied]).sum(axis=(0, 2))  # (kinds,)
+        log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
         habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
     share = from_fixed(stats.share) + 1
     learned = replace(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from threading import Event
 from typing import Any
@@ -158,7 +158,9 @@ class Search:
         def relocate(story: Story) -> tuple[Story, bool]:
             assert near is not None, "where nobody can be moved there are no rounds"
             order = self.table.order[rng.permutation(len(self.table.order))]
-            grouping, moved, gain = self.kernel.relocate(near, story.grouping, story.beliefs, order)
+            grouping, moved, gain = self.kernel.relocate(
+                near, story.grouping, story.beliefs, order, self.table.threads
+            )
             other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
             rise = other.bound - story.bound
             story = other if rise > 0 else story
@@ -211,8 +213,8 @@ class Search:
         """Leave a mark of a loop that began when there were so many records, after n steps."""
         if self.path.checkpoint.is_kept:
             mark = {
-                **{f"grouping_{name}": value for name, value in vars(story.grouping).items()},
-                **{f"beliefs_{name}": value for name, value in vars(story.beliefs).items()},
+                **{f"grouping_{f.name}": getattr(story.grouping, f.name) for f in fields(Grouping)},
+                **{f"beliefs_{f.name}": getattr(story.beliefs, f.name) for f in fields(Beliefs)},
                 "converged": story.converged,
                 "terms": story.terms,
                 "records": self.path.records[before:],
@@ -332,12 +334,12 @@ class Search:
         table = self.table
         size = grouping.size
         occupied = np.flatnonzero(size)
-        some = grouping.of_groups(occupied)
+        some = grouping.of_groups(occupied) if len(occupied) < len(size) else grouping
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
         stats = with_singles(stats, some, beliefs).among(occupied, len(size))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
-            "groups": -float(np.sum(group_divergence(grouping, beliefs)[size > 0])),
+            "groups": -float(np.sum(group_divergence(some, beliefs))),
             "partition": log_partition(size, beliefs),
             "beliefs": log_prior(beliefs, table.n_sources, concentration=self.concentration is None),
         }

@@ -57,6 +57,11 @@ class Table:
         chosen = np.diff(self.here.first_claim) <= CROWD
         return self.here.of_objects(chosen) if chosen.any() else None
 
+    @property
+    def threads(self) -> int:
+        """How many may work on all objects in one piece."""
+        return self.runner.here.n_shards(self.n_claims, self.fewest)
+
     @cached_property
     def order(self) -> Int:
         """Sources in an order that does not depend on their names."""
