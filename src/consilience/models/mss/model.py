@@ -91,7 +91,7 @@ class MSS:
     keeps the highest bound; for structured and mean-field inference."""
     n_starts: int = 3
     """Starts; the highest bound wins. Under partition inference the first has every source alone, the second groups by
-    agreement, all others are random."""
+    agreement, all others are random; with more than 4,000 sources there are two at the most."""
     max_sweeps: int = 300
     """Sweeps of one ascent at the most; one that reaches them is warned of."""
     tolerance: float = 1e-5

@@ -34,7 +34,7 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import with_singles
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
-from consilience.models.mss.starts import agreement_cuts
+from consilience.models.mss.starts import MOST_SHARING, MOST_SOURCES, agreement_cuts, circles, is_minority
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
 from consilience.results.fit import FALL
@@ -52,8 +52,6 @@ ROUNDS = 30
 BIG = 0.1
 """Groups with this share of the claims may carry the whole story: they are taken apart to see."""
 MOST_MERGES, MOST_SPLITS = 10, 3
-MOST_SHARING = 100
-"""A value that more groups claim is not rare."""
 LONG = 5.0
 """Steps that counts take at a time: one at a time they creep."""
 ENOUGH = 0.5
@@ -128,7 +126,10 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Everything the search works on. `path` hears of every sweep: the bound and its terms."""
+    """Everything the search works on. `path` hears of every sweep: the bound and its terms.
+
+    larger : more of the objects, where the table is a sample: very many sources show there who belongs together
+    """
 
     table: Table
     kernel: Kernel
@@ -136,6 +137,7 @@ class Search:
     max_sweeps: int
     tolerance: float
     path: Path = field(default_factory=Path)
+    larger: Table | None = None
 
     def start(self, j: int, rng: np.random.Generator) -> Story:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
@@ -144,6 +146,20 @@ class Search:
     def move(self, story: Story, rng: np.random.Generator) -> Story:
         """Larger moves than relocations reach: merge groups that share rare values, take big groups apart."""
         return self._repeat(lambda: self._move(story, rng))
+
+    def gather(self, story: Story, rng: np.random.Generator) -> Story:
+        """Where there are too many sources to compare them all: put those that are alone together where they share
+        mistakes, by what is probably not true, as long as it raises the bound."""
+        while self.table.n_sources > MOST_SOURCES:
+            group, order = story.grouping.group, self.table.order
+            alone = order[story.grouping.size[group[order]] == 1]
+            truth = np.concatenate([each.truth for each in self.table.runner.fetch(story.locals)])
+            circle = circles(self.table.here, truth < 0.5, alone, 1, rng)
+            gathered = self._regrouped(story, _together(group, circle))
+            before, story = story, self._better(story, self.converge(gathered, sweeps=4))
+            if story is before:
+                break
+        return story
 
     def carried(self, story: Story) -> Story:
         """A story that grew on fewer objects, on these."""
@@ -251,7 +267,7 @@ class Search:
     def _first(self, j: int, rng: np.random.Generator) -> Story:
         if j == 0:
             return self._fresh(np.arange(self.table.n_sources), FAITHFUL)
-        story = self._by_agreement() if j == 1 else None
+        story = self._by_agreement(rng) if j == 1 else None
         return self._at_random(rng) if story is None else story
 
     def _move(self, story: Story, rng: np.random.Generator) -> Story:
@@ -268,11 +284,22 @@ class Search:
             story = self._better(story, self.settle(self._regrouped(story, apart), rng, rounds=3))
         return self.settle(story, rng)
 
-    def _by_agreement(self) -> Story | None:
-        """Groups of sources that agree beyond chance, at the height of agreement that promises most; None where nobody
-        does."""
-        promises = (self._fresh(group, LOYAL) for group in agreement_cuts(self.table.here))
+    def _by_agreement(self, rng: np.random.Generator) -> Story | None:
+        """Groups of sources that agree beyond chance, at the height of agreement that promises most, or, where they are
+        too many to compare them all, that share rare values; None where nobody does."""
+        promises = (self._fresh(group, LOYAL) for group in self._agreeing(rng))
         return max(promises, key=lambda story: story.bound, default=None)
+
+    def _agreeing(self, rng: np.random.Generator) -> Iterator[Int]:
+        if self.table.n_sources <= MOST_SOURCES:
+            yield from agreement_cuts(self.table.here)
+            return
+        larger = (self.larger or self.table).here
+        for side in (1, -1):
+            circle = circles(larger, is_minority(larger), self.table.order, side, rng)
+            if circle.max() < 0:
+                return
+            yield _together(np.arange(self.table.n_sources), circle)
 
     def _at_random(self, rng: np.random.Generator) -> Story:
         n_sources = self.table.n_sources
@@ -384,6 +411,14 @@ class Search:
         first = np.full(len(story.grouping.size), len(self.table.order))
         np.minimum.at(first, story.grouping.group[self.table.order], np.arange(len(self.table.order)))
         return first
+
+
+def _together(group: Int, circle: Int) -> Int:
+    """The same groups, but that those in a circle are in the group of its first source."""
+    together, inside = group.copy(), np.flatnonzero(circle >= 0)
+    _, first, which = np.unique(circle[inside], return_index=True, return_inverse=True)
+    together[inside] = group[inside[first[which]]]
+    return together
 
 
 def as_partition(story: Story) -> Partition:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.linalg import qr
 from scipy.spatial.distance import squareform
 
 from consilience.claims.encoding import Claims, Int, Shard
@@ -22,6 +25,15 @@ CUTS = np.linspace(0.1, 0.9, 9)
 """Heights at which the dendrogram is cut, as excess disagreement."""
 SHRINKAGE = 3.0
 """Objects on which two sources are taken to agree by chance, beside those that they share."""
+MOST_SHARING = 100
+"""A value that more sources, or groups, claim is not rare."""
+FIRST_CIRCLES, MOST_CIRCLES = 8, 128
+"""Directions that are looked along: so many at first, twice as many as long as half of them stand out, and at most."""
+TINY = 1e-300
+ROUNDS = 12
+"""Multiplications by the matrix of shared mistakes, after which what stands out does."""
+WITHIN, CORE = 0.5, 0.9
+"""A source belongs to a circle if it lies at least this far out in its direction, of where this quantile does."""
 
 
 def random_start(
@@ -79,3 +91,86 @@ def agreement_cuts(claims: Claims | Shard) -> Iterator[Int]:
         if group.max() not in (previous, claims.n_sources):
             previous = group.max()
             yield group
+
+
+def circles(
+    claims: Claims | Shard, is_mistake: NDArray[np.bool_], chosen: Int, side: int, rng: np.random.Generator
+) -> Int:
+    """(n_sources,) circles of sources that make the same mistakes more often than chance would have it; -1 for those in
+    none. Nobody is compared with everybody: it takes time with the number of mistakes that are shared.
+
+    is_mistake : by candidate, whether to claim it is taken for one
+    chosen     : the sources that circles are looked for among, in an order on which nothing but rounding depends
+    side       : where what stands out has two sides, as in a table with one large circle: 1 for the one that stands out
+                 further, in general the smaller one, and -1 for the other
+
+    Of the matrix of shared mistakes, scaled by how many everybody shares, chance leaves no eigenvalue beyond twice the
+    root of a row's variance. What stands out beyond are circles. Each has a direction of its own in the space of their
+    eigenvectors; the rows that differ most show it first.
+    """
+    circle = np.full(claims.n_sources, -1)
+    shared = _shared(claims, is_mistake)[chosen][:, chosen]
+    n_shared = shared.sum(axis=1)
+    scale = sparse.diags_array(1 / np.sqrt(n_shared + 1))
+    matrix = (scale @ shared @ scale).tocsr()
+    matrix.sort_indices()  # so that sums do not depend on names
+    by_chance = 2 * np.sqrt(matrix.multiply(matrix).sum() / max(len(chosen), 1))
+    common = np.sqrt(n_shared)[:, None]  # what all have in common: some make more mistakes than others
+    common /= max(float(np.linalg.norm(common)), TINY)
+
+    most, n_circles = min(MOST_CIRCLES, len(chosen) // 4), 0
+    place = np.empty((len(chosen), 0))
+    while 2 * n_circles >= place.shape[1] < most:
+        more = min(max(FIRST_CIRCLES, place.shape[1]), most - place.shape[1])
+        place = np.hstack([place, rng.standard_normal((len(chosen), more))])
+        for _ in range(ROUNDS):
+            place, _ = np.linalg.qr(matrix @ (place - common @ (common.T @ place)))
+        place -= common @ (common.T @ place)
+        heights, turn = np.linalg.eigh(place.T @ (matrix @ place))
+        place = place @ turn[:, ::-1]
+        n_circles = int(np.sum(heights > by_chance))
+    if n_circles == 0:
+        return circle
+    place = place[:, :n_circles]
+    _, _, differing = qr(place.T, mode="economic", pivoting=True)
+    direction = place[differing[:n_circles]]
+    further = np.sum((place @ direction.T) ** 3, axis=0) >= 0
+    direction *= side * np.where(further, 1, -1)[:, None]
+    for _ in range(ROUNDS):
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        along = place @ direction.T
+        nearest, far = along.argmax(axis=1), along.max(axis=1)
+        core = np.zeros(n_circles)
+        for i in np.unique(nearest):
+            core[i] = np.quantile(far[nearest == i], CORE)
+        inside = np.flatnonzero(far > WITHIN * core[nearest])
+        entries = np.ones(len(inside)), (nearest[inside], inside)
+        within = sparse.csr_array(entries, shape=along.T.shape) @ place
+        direction = np.where(np.any(within, axis=1, keepdims=True), within, direction)
+    circle[chosen[inside]] = nearest[inside]
+    return circle
+
+
+def is_minority(claims: Claims | Shard) -> NDArray[np.bool_]:
+    """(n_candidates,) whether less than half of the claims on its object are for it."""
+    votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
+    minority: NDArray[np.bool_] = 2 * votes < np.repeat(
+        np.diff(claims.first_claim), np.diff(claims.first_candidate)
+    )
+    return minority
+
+
+def _shared(claims: Claims | Shard, is_mistake: NDArray[np.bool_]) -> Any:
+    """(n_sources, n_sources) how many mistakes each two share."""
+    votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
+    counted = is_mistake & (votes > 1) & (votes <= MOST_SHARING)
+    claim = np.flatnonzero(counted[claims.claim_candidate])
+    column = (np.cumsum(counted) - 1)[claims.claim_candidate[claim]]
+    says = sparse.csr_array(
+        (np.ones(len(claim)), (claims.claim_source[claim], column)),
+        shape=(claims.n_sources, int(counted.sum())),
+    )
+    shared = (says @ says.T).tocsr()
+    shared.setdiag(0.0)
+    shared.eliminate_zeros()
+    return shared

@@ -1,0 +1,96 @@
+"""Circles: who belongs together where there are too many sources to compare them all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import consilience as cs
+from consilience.datasets.simulated import Simulated
+from consilience.datasets.synthetic import bloc
+from consilience.models.mss import partition, search
+from consilience.models.mss.starts import circles, is_minority
+
+LARGE = bloc(n_sources=600, n_objects=6_000, seed=3)
+
+
+def found(table: Simulated, side: int = 1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Of every source, the circle that it is put in and the group that it was planted in."""
+    claims = cs.read_claims(table.claims)
+    order = np.random.default_rng(seed).permutation(claims.n_sources)
+    circle = circles(claims, is_minority(claims), order, side, np.random.default_rng(seed))
+    names, groups = (table.groups.column(name).to_pylist() for name in ("source", "group"))
+    group = dict(zip(names, groups, strict=True))
+    return circle, np.array([group[source] for source in claims.sources.to_pylist()])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_bloc_is_one_circle_and_all_others_are_in_none(seed: int) -> None:
+    circle, group = found(LARGE, seed=seed)
+    is_bloc = group == np.bincount(group).argmax()
+    assert circle.max() == 0
+    assert np.mean(circle[is_bloc] == 0) > 0.95
+    assert np.mean(circle[~is_bloc] == -1) > 0.95
+
+
+def test_what_stands_out_has_another_side() -> None:
+    one, group = found(LARGE)
+    other, _ = found(LARGE, side=-1)
+    assert np.mean((one >= 0) & (other >= 0)) < 0.05
+    assert np.mean(group[other >= 0] == np.bincount(group).argmax()) < 0.05
+
+
+def drawn(group: np.ndarray, seed: int) -> cs.Claims:
+    """Ten claims on each of 6,000 objects; all in a group repeat nine times in ten what its leader says."""
+    rng, n_sources, shape = np.random.default_rng(seed), len(group), (6_000, 10)
+    truth = rng.integers(4, size=(6_000, 1))
+
+    def said(right: np.ndarray) -> np.ndarray:
+        return np.where(right, truth, (truth + rng.integers(1, 4, right.shape)) % 4)
+
+    source = np.argsort(rng.random((6_000, n_sources)), axis=1)[:, :10]
+    leader = said(rng.random((6_000, n_sources)) < 0.6)
+    repeats = (group >= 0)[source] & (rng.random(shape) < 0.9)
+    led = leader[np.arange(6_000)[:, None], group[source]]
+    value = np.where(repeats, led, said(rng.random(shape) < rng.uniform(0.4, 0.95, n_sources)[source]))
+    rows = zip(source.ravel(), np.repeat(np.arange(6_000), 10), value.ravel(), strict=True)
+    return cs.read_claims([(f"s{n:03}", f"o{m}", f"v{z}") for n, m, z in rows])
+
+
+def test_groups_are_circles_of_their_own() -> None:
+    group = np.repeat(np.maximum(np.arange(-5, 6), -1), 50)
+    claims = drawn(group, seed=1)
+    circle = circles(claims, is_minority(claims), np.arange(550), 1, np.random.default_rng(0))
+    assert 5 <= circle.max() + 1 <= 6  # the last may be seen only once the others are together
+    for i in range(circle.max() + 1):
+        members = group[circle == i]
+        assert np.bincount(members + 1).max() >= 0.9 * len(members)
+    assert np.mean(circle[group >= 0] >= 0) > 0.7
+
+
+def test_independent_sources_are_in_none() -> None:
+    claims = drawn(np.full(450, -1), seed=5)
+    circle = circles(claims, is_minority(claims), np.arange(450), 1, np.random.default_rng(0))
+    assert np.all(circle == -1)
+
+
+def test_nothing_shared_is_no_circle() -> None:
+    claims = cs.read_claims([(f"s{n}", f"o{n}", "x") for n in range(20)], domain=["x", "y"])
+    circle = circles(claims, is_minority(claims), np.arange(20), 1, np.random.default_rng(0))
+    assert np.all(circle == -1)
+
+
+def test_many_sources_are_searched_from_their_circles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Voting has .72 here, every source alone .5; and who is called what changes nothing."""
+    for module in (search, partition):
+        monkeypatch.setattr(module, "MOST_SOURCES", 100)
+    fit = cs.MSS().fit(LARGE.claims)
+    assert len(fit.starts) == 2
+    assert fit.score(LARGE.truth).accuracy > 0.9
+    assert fit.groups_found.group[:, 0].max() > 100  # all others are alone
+
+    names = [f"{int(name[-3:]) * 7 % 1000:03}" for name in LARGE.claims.column("source").to_pylist()]
+    renamed = LARGE.claims.set_column(0, "source", pa.array(names))
+    again = cs.MSS().fit(renamed)
+    assert np.allclose(again.truth, fit.truth, atol=1e-9)
