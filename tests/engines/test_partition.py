@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import fields, replace
 
 import numpy as np
@@ -296,6 +297,29 @@ def test_threads_that_look_ahead_change_no_move(monkeypatch):
             assert np.array_equal(getattr(one, f.name), getattr(other, f.name)), (seed, f.name)
         moves += told[0]
     assert moves > 100
+
+
+def test_threads_wait_for_each_other_before_anything_changes(monkeypatch):
+    """Some find at once what others still look for."""
+    running, really = [], numba_relocate._relocate
+
+    def watched(order, first, past, only_look, *rest):
+        assert only_look or not running
+        if only_look:
+            running.append(first)
+            time.sleep(0.002 * (first > min(running)))
+        done = really(order, first, past, only_look, *rest)
+        if only_look:
+            running.remove(first)
+        return done
+
+    monkeypatch.setattr(numba_relocate, "_relocate", watched)
+    monkeypatch.setattr(numba_relocate, "TOGETHER", 40)
+    monkeypatch.setattr(numba_relocate, "SELDOM", 3)
+    for seed in range(20):
+        claims, shard, given, beliefs = table(seed)
+        order = np.random.default_rng(seed).permutation(claims.n_sources)
+        relocate(shard, given, beliefs, order, 3)
 
 
 def test_relocation_of_a_crowd_gains_what_it_says():

@@ -286,7 +286,7 @@ def relocate(
         """The first source that would, or past the last; every thread looks at as many claims."""
         cuts = np.linspace(n_claims[first], n_claims[past], threads + 1)[1:-1]
         ends = [first, *np.searchsorted(n_claims, cuts).tolist(), past]
-        looked = pool.map(look, ends[:-1], ends[1:], rooms)
+        looked = list(pool.map(look, ends[:-1], ends[1:], rooms))  # all have ended before anything changes
         return next((at for at, end in zip(looked, ends[1:], strict=True) if at < end), past)
 
     _set_singles(voices, counts, heard)
