@@ -75,6 +75,18 @@ def test_independent_sources_are_in_none() -> None:
     assert np.all(circle == -1)
 
 
+@pytest.mark.parametrize(("n_mistakes", "n_sharing"), [(20, 5), (10, 10), (20, 100)])
+def test_mistakes_that_many_share_by_chance_are_no_circle(n_mistakes: int, n_sharing: int) -> None:
+    """All who make a mistake share it, two by two: entries are not independent, and Wigner's bound is too low."""
+    rng, n_sources = np.random.default_rng(0), 1_500
+    n_objects = n_sources * n_mistakes // (3 * n_sharing)
+    source = np.array([rng.permutation(n_sources)[: 3 * n_sharing] for _ in range(n_objects)])
+    rows = [(f"s{n}", f"o{m}", f"v{i % 3}") for m in range(n_objects) for i, n in enumerate(source[m])]
+    claims = cs.read_claims(rows)
+    order = np.arange(claims.n_sources)
+    assert np.all(circles(claims, is_minority(claims), order, 1, np.random.default_rng(0)) == -1)
+
+
 def test_nothing_shared_is_no_circle() -> None:
     claims = cs.read_claims([(f"s{n}", f"o{n}", "x") for n in range(20)], domain=["x", "y"])
     circle = circles(claims, is_minority(claims), np.arange(20), 1, np.random.default_rng(0))

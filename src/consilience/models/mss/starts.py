@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.linalg import qr
 from scipy.spatial.distance import squareform
 
-from consilience.claims.encoding import Claims, Int, Shard
+from consilience.claims.encoding import Claims, Float, Int, Shard
 from consilience.kernels.state import Globals, Prior
 from consilience.models.mss.updates import update_sticks
 from consilience.models.order import structural_order
@@ -104,17 +104,20 @@ def circles(
     side       : where what stands out has two sides, as in a table with one large circle: 1 for the one that stands out
                  further, in general the smaller one, and -1 for the other
 
-    Of the matrix of shared mistakes, scaled by how many everybody shares, chance leaves no eigenvalue beyond twice the
-    root of a row's variance. What stands out beyond are circles. Each has a direction of its own in the space of their
-    eigenvectors; the rows that differ most show it first.
+    Of the matrix of shared mistakes, scaled by how many everybody shares, chance leaves no eigenvalue beyond `_edge`.
+    What stands out beyond are circles. Each has a direction of its own in the space of their eigenvectors; the rows
+    that differ most show it first.
     """
     circle = np.full(claims.n_sources, -1)
-    shared = _shared(claims, is_mistake)[chosen][:, chosen]
+    says = _mistakes(claims, is_mistake)[chosen]
+    shared = (says @ says.T).tocsr()
+    shared.setdiag(0.0)
+    shared.eliminate_zeros()
     n_shared = shared.sum(axis=1)
     scale = sparse.diags_array(1 / np.sqrt(n_shared + 1))
     matrix = (scale @ shared @ scale).tocsr()
     matrix.sort_indices()  # so that sums do not depend on names
-    by_chance = 2 * np.sqrt(matrix.multiply(matrix).sum() / max(len(chosen), 1))
+    by_chance = _edge(says, 1 / (n_shared + 1))
     common = np.sqrt(n_shared)[:, None]  # what all have in common: some make more mistakes than others
     common /= max(float(np.linalg.norm(common)), TINY)
 
@@ -160,17 +163,26 @@ def is_minority(claims: Claims | Shard) -> NDArray[np.bool_]:
     return minority
 
 
-def _shared(claims: Claims | Shard, is_mistake: NDArray[np.bool_]) -> Any:
-    """(n_sources, n_sources) how many mistakes each two share."""
+def _mistakes(claims: Claims | Shard, is_mistake: NDArray[np.bool_]) -> Any:
+    """(n_sources, n) who makes which of the mistakes that several make, but not many."""
     votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
     counted = is_mistake & (votes > 1) & (votes <= MOST_SHARING)
     claim = np.flatnonzero(counted[claims.claim_candidate])
     column = (np.cumsum(counted) - 1)[claims.claim_candidate[claim]]
-    says = sparse.csr_array(
+    return sparse.csr_array(
         (np.ones(len(claim)), (claims.claim_source[claim], column)),
         shape=(claims.n_sources, int(counted.sum())),
     )
-    shared = (says @ says.T).tocsr()
-    shared.setdiag(0.0)
-    shared.eliminate_zeros()
-    return shared
+
+
+def _edge(says: Any, weight: Float) -> float:
+    """The largest eigenvalue that chance leaves of how many mistakes each two sources share, scaled by their weights.
+
+    Were entries independent it would be twice the root of a row's variance (Wigner's semicircle). But those who make
+    one mistake all share it: the matrix is a sum of cliques, one a mistake. If these lie at random, it is
+    2 √κ₂ + κ₃ / κ₂ (Marchenko and Pastur's law), where κ₂ and κ₃ are a row's share of the traces of their squares and
+    cubes: exact where all mistakes are shared by equally many.
+    """
+    one, two, three = (says.T @ weight**power for power in (1, 2, 3))
+    squares, cubes = np.sum(one**2 - two), np.sum(one**3 - 3 * one * two + 2 * three)
+    return float(2 * np.sqrt(max(squares, 0.0) / max(len(weight), 1)) + cubes / max(squares, TINY))
