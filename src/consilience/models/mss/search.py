@@ -155,6 +155,8 @@ class Search:
             alone = order[story.grouping.size[group[order]] == 1]
             truth = np.concatenate([each.truth for each in self.table.runner.fetch(story.locals)])
             circle = circles(self.table.here, truth < 0.5, alone, 1, rng)
+            if circle.max() < 0:
+                break
             gathered = self._regrouped(story, _together(group, circle))
             before, story = story, self._better(story, self.converge(gathered, sweeps=4))
             if story is before:
