@@ -285,7 +285,7 @@ def relocate(
     def first_to_change(first: int, past: int) -> int:
         """The first source that would, or past the last; every thread looks at as many claims."""
         cuts = np.linspace(n_claims[first], n_claims[past], threads + 1)[1:-1]
-        ends = [first, *np.searchsorted(n_claims, cuts).tolist(), past]
+        ends = [first, *(first + np.searchsorted(n_claims[first:past], cuts)).tolist(), past]
         looked = pool.map(look, ends[:-1], ends[1:], rooms)
         return next((at for at, end in zip(looked, ends[1:], strict=True) if at < end), past)
 
