@@ -9,25 +9,25 @@ import pytest
 import consilience as cs
 from consilience.datasets.simulated import Simulated
 from consilience.datasets.synthetic import bloc
-from consilience.models.mss import partition, search
+from consilience.models.mss import partition, search, starts
 from consilience.models.mss.starts import circles, is_minority
 
 LARGE = bloc(n_sources=600, n_objects=6_000, seed=3)
 
 
-def found(table: Simulated, side: int = 1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Of every source, the circle that it is put in and the group that it was planted in."""
+def found(table: Simulated, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every source, the circle that it is put in, first on one side then on the other, and its planted group."""
     claims = cs.read_claims(table.claims)
     order = np.random.default_rng(seed).permutation(claims.n_sources)
-    circle = circles(claims, is_minority(claims), order, side, np.random.default_rng(seed))
+    one, other = circles(claims, is_minority(claims), order, np.random.default_rng(seed))
     names, groups = (table.groups.column(name).to_pylist() for name in ("source", "group"))
     group = dict(zip(names, groups, strict=True))
-    return circle, np.array([group[source] for source in claims.sources.to_pylist()])
+    return one, other, np.array([group[source] for source in claims.sources.to_pylist()])
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_bloc_is_one_circle_and_all_others_are_in_none(seed: int) -> None:
-    circle, group = found(LARGE, seed=seed)
+    circle, _, group = found(LARGE, seed=seed)
     is_bloc = group == np.bincount(group).argmax()
     assert circle.max() == 0
     assert np.mean(circle[is_bloc] == 0) > 0.95
@@ -35,8 +35,7 @@ def test_a_bloc_is_one_circle_and_all_others_are_in_none(seed: int) -> None:
 
 
 def test_what_stands_out_has_another_side() -> None:
-    one, group = found(LARGE)
-    other, _ = found(LARGE, side=-1)
+    one, other, group = found(LARGE)
     assert np.mean((one >= 0) & (other >= 0)) < 0.05
     assert np.mean(group[other >= 0] == np.bincount(group).argmax()) < 0.05
 
@@ -61,7 +60,7 @@ def drawn(group: np.ndarray, seed: int) -> cs.Claims:
 def test_groups_are_circles_of_their_own() -> None:
     group = np.repeat(np.maximum(np.arange(-5, 6), -1), 50)
     claims = drawn(group, seed=1)
-    circle = circles(claims, is_minority(claims), np.arange(550), 1, np.random.default_rng(0))
+    circle, _ = circles(claims, is_minority(claims), np.arange(550), np.random.default_rng(0))
     assert 5 <= circle.max() + 1 <= 6  # the last may be seen only once the others are together
     for i in range(circle.max() + 1):
         members = group[circle == i]
@@ -71,14 +70,36 @@ def test_groups_are_circles_of_their_own() -> None:
 
 def test_independent_sources_are_in_none() -> None:
     claims = drawn(np.full(450, -1), seed=5)
-    circle = circles(claims, is_minority(claims), np.arange(450), 1, np.random.default_rng(0))
-    assert np.all(circle == -1)
+    assert not circles(claims, is_minority(claims), np.arange(450), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("n_mistakes", "n_sharing"), [(20, 5), (10, 10), (20, 100)])
+def test_mistakes_that_many_share_by_chance_are_no_circle(n_mistakes: int, n_sharing: int) -> None:
+    """All who make a mistake share it, two by two: entries are not independent, and Wigner's bound is too low."""
+    rng, n_sources = np.random.default_rng(0), 1_500
+    n_objects = n_sources * n_mistakes // (3 * n_sharing)
+    source = np.array([rng.permutation(n_sources)[: 3 * n_sharing] for _ in range(n_objects)])
+    rows = [(f"s{n}", f"o{m}", f"v{i % 3}") for m in range(n_objects) for i, n in enumerate(source[m])]
+    claims = cs.read_claims(rows)
+    order = np.arange(claims.n_sources)
+    assert not circles(claims, is_minority(claims), order, np.random.default_rng(0))
+
+
+def test_where_pairs_are_too_many_the_rarest_mistakes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = cs.read_claims(LARGE.claims)
+    is_mistake = is_minority(claims)
+    all_of_them = starts._mistakes(claims, is_mistake)
+    votes = np.unique(all_of_them.sum(axis=0))
+    monkeypatch.setattr(starts, "MOST_PAIRS", 4 * int(np.sum(all_of_them.sum(axis=0) == 2)))
+    rarest = starts._mistakes(claims, is_mistake)
+    assert votes.max() > 2
+    assert 0 < rarest.shape[1] < all_of_them.shape[1]
+    assert np.all(rarest.sum(axis=0) == 2)
 
 
 def test_nothing_shared_is_no_circle() -> None:
     claims = cs.read_claims([(f"s{n}", f"o{n}", "x") for n in range(20)], domain=["x", "y"])
-    circle = circles(claims, is_minority(claims), np.arange(20), 1, np.random.default_rng(0))
-    assert np.all(circle == -1)
+    assert not circles(claims, is_minority(claims), np.arange(20), np.random.default_rng(0))
 
 
 def test_many_sources_are_searched_from_their_circles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from consilience.models.mss.starts import agreement_cuts
 from consilience.models.vote import Vote
 from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
 from consilience.runners.inline import Inline
-from tests.searching import adjusted_rand, groups_of, planted_groups, search_of
+from tests.searching import adjusted_rand, groups_of, planted_groups, search_of, table_of
 
 OTHER_STORY = "Another story explains the claims nearly as well"
 
@@ -142,6 +142,13 @@ def test_any_number_of_threads_gives_the_same_bits(six_groups):
         assert fits[0].trace == other.trace
         assert fits[0].starts == other.starts
         assert fits[0].learned == other.learned
+
+
+def test_relocations_take_the_threads_that_are_allowed_however_many_the_shards(six_groups):
+    table = table_of(six_groups[1])
+    for runner, threads in ((Inline(7, 1), 1), (Inline(1, 3), 3), (Inline(7, 3), 3)):
+        assert replace(table, runner=runner).threads == threads
+    assert replace(table, runner=Inline(1, 3), fewest=2 * table.n_claims).threads == 1
 
 
 def test_the_seed_decides_what_is_random_and_nothing_else_does(six_groups):

@@ -173,7 +173,7 @@ class Near(NamedTuple):
     """Groups with claims on a source's objects, and what these add to the evidence, were they silent there.
 
     groups : (n_groups,)     the groups, in the order met
-    met    : (n_groups, MET)   of a group: the TURN in which it was met last, what it adds in NATS, and a FACTOR to come
+    met    : (n_groups, MET + 1)   of a group: in which TURN it was met last, what it adds in NATS, and a FACTOR to come
     """
 
     groups: Int
@@ -285,7 +285,7 @@ def relocate(
     def first_to_change(first: int, past: int) -> int:
         """The first source that would, or past the last; every thread looks at as many claims."""
         cuts = np.linspace(n_claims[first], n_claims[past], threads + 1)[1:-1]
-        ends = [first, *np.searchsorted(n_claims, cuts).tolist(), past]
+        ends = [first, *(first + np.searchsorted(n_claims[first:past], cuts)).tolist(), past]
         looked = list(pool.map(look, ends[:-1], ends[1:], rooms))  # all have ended before anything changes
         return next((at for at, end in zip(looked, ends[1:], strict=True) if at < end), past)
 

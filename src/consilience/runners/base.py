@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from consilience.runners.inline import Inline
 
 L = TypeVar("L")  # what a shard keeps
 S = TypeVar("S")  # what shards add up
@@ -21,7 +24,7 @@ class Runner(Protocol):
         ...
 
     @property
-    def here(self) -> Runner:
+    def here(self) -> Inline:
         """The runner for what is in this process anyway."""
         ...
 

@@ -34,7 +34,11 @@ class Inline:
 
     def n_shards(self, n_claims: int, fewest: int) -> int:
         """One a thread, no more than pay for themselves, and none too large."""
-        return self.shards or max(min(self._threads(), 1 + n_claims // fewest), -(-n_claims // LARGE))
+        return self.shards or max(self.n_threads(n_claims, fewest), -(-n_claims // LARGE))
+
+    def n_threads(self, n_claims: int, fewest: int) -> int:
+        """How many may work on so many claims in one piece: no more than pay for themselves."""
+        return min(self._threads(), 1 + n_claims // fewest)
 
     def map(self, work: Callable[[int], R], items: Sequence[int], stop: Event) -> list[R]:
         """Each item on a thread of its own, as many at a time as there are threads."""

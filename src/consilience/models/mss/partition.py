@@ -13,7 +13,7 @@ from consilience.models.base import Progress
 from consilience.models.mss.found import Found
 from consilience.models.mss.samples import samples
 from consilience.models.mss.search import Path, Search, Story, as_partition
-from consilience.models.mss.starts import MOST_SOURCES
+from consilience.models.mss.starts import MOST_SOURCES, circle_partitions
 from consilience.results.checkpoint import Checkpoint
 
 DOUBT = 25.0
@@ -36,7 +36,7 @@ def best_partition(
     what follows."""
     few, many = samples(whole.table, seed)
     rough = 1.0 if many is few else ROUGH
-    search = replace(whole, table=few, larger=many, tolerance=rough * whole.tolerance)
+    search = replace(whole, table=few, tolerance=rough * whole.tolerance)
     stop = Event()
 
     def path_of(stage: str, number: int = 0) -> Path:
@@ -66,9 +66,12 @@ def best_partition(
             ]
         )
 
-    # Where nobody can be moved, other starts would stay where they begin; of very many sources those that are put
-    # together at random have nothing in common.
-    n_starts = min(n_starts, 2 if few.n_sources > MOST_SOURCES else n_starts) if few.uncrowded else 1
+    # Where nobody can be moved, other starts would stay where they begin.
+    n_starts = n_starts if few.uncrowded else 1
+    if few.n_sources > MOST_SOURCES and n_starts > 1:
+        # What is put together at random has nothing in common here; who belongs together shows on more objects.
+        agreeing = circle_partitions(many.here, many.order, np.random.default_rng([seed, 1]))
+        search, n_starts = replace(search, agreeing=agreeing), 2 if agreeing else 1
     grown = _best_first(few.runner.map(grow, range(n_starts), stop))
     best, path = grown[0]
     moving = path_of("larger moves")

@@ -34,7 +34,7 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import with_singles
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
-from consilience.models.mss.starts import MOST_SHARING, MOST_SOURCES, agreement_cuts, circles, is_minority
+from consilience.models.mss.starts import MOST_SHARING, MOST_SOURCES, agreement_cuts, circles, together
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
 from consilience.results.fit import FALL
@@ -128,7 +128,7 @@ class Path:
 class Search:
     """Everything the search works on. `path` hears of every sweep: the bound and its terms.
 
-    larger : more of the objects, where the table is a sample: very many sources show there who belongs together
+    agreeing : partitions by agreement, where there are too many sources for a dendrogram
     """
 
     table: Table
@@ -137,7 +137,7 @@ class Search:
     max_sweeps: int
     tolerance: float
     path: Path = field(default_factory=Path)
-    larger: Table | None = None
+    agreeing: tuple[Int, ...] = ()
 
     def start(self, j: int, rng: np.random.Generator) -> Story:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
@@ -154,8 +154,10 @@ class Search:
             group, order = story.grouping.group, self.table.order
             alone = order[story.grouping.size[group[order]] == 1]
             truth = np.concatenate([each.truth for each in self.table.runner.fetch(story.locals)])
-            circle = circles(self.table.here, truth < 0.5, alone, 1, rng)
-            gathered = self._regrouped(story, _together(group, circle))
+            found = circles(self.table.here, truth < 0.5, alone, rng)
+            if not found:
+                break
+            gathered = self._regrouped(story, together(group, found[0]))
             before, story = story, self._better(story, self.converge(gathered, sweeps=4))
             if story is before:
                 break
@@ -267,7 +269,7 @@ class Search:
     def _first(self, j: int, rng: np.random.Generator) -> Story:
         if j == 0:
             return self._fresh(np.arange(self.table.n_sources), FAITHFUL)
-        story = self._by_agreement(rng) if j == 1 else None
+        story = self._by_agreement() if j == 1 else None
         return self._at_random(rng) if story is None else story
 
     def _move(self, story: Story, rng: np.random.Generator) -> Story:
@@ -284,22 +286,11 @@ class Search:
             story = self._better(story, self.settle(self._regrouped(story, apart), rng, rounds=3))
         return self.settle(story, rng)
 
-    def _by_agreement(self, rng: np.random.Generator) -> Story | None:
-        """Groups of sources that agree beyond chance, at the height of agreement that promises most, or, where they are
-        too many to compare them all, that share rare values; None where nobody does."""
-        promises = (self._fresh(group, LOYAL) for group in self._agreeing(rng))
+    def _by_agreement(self) -> Story | None:
+        """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most; None
+        where nobody does."""
+        promises = (self._fresh(group, LOYAL) for group in self.agreeing or agreement_cuts(self.table.here))
         return max(promises, key=lambda story: story.bound, default=None)
-
-    def _agreeing(self, rng: np.random.Generator) -> Iterator[Int]:
-        if self.table.n_sources <= MOST_SOURCES:
-            yield from agreement_cuts(self.table.here)
-            return
-        larger = (self.larger or self.table).here
-        for side in (1, -1):
-            circle = circles(larger, is_minority(larger), self.table.order, side, rng)
-            if circle.max() < 0:
-                return
-            yield _together(np.arange(self.table.n_sources), circle)
 
     def _at_random(self, rng: np.random.Generator) -> Story:
         n_sources = self.table.n_sources
@@ -411,14 +402,6 @@ class Search:
         first = np.full(len(story.grouping.size), len(self.table.order))
         np.minimum.at(first, story.grouping.group[self.table.order], np.arange(len(self.table.order)))
         return first
-
-
-def _together(group: Int, circle: Int) -> Int:
-    """The same groups, but that those in a circle are in the group of its first source."""
-    together, inside = group.copy(), np.flatnonzero(circle >= 0)
-    _, first, which = np.unique(circle[inside], return_index=True, return_inverse=True)
-    together[inside] = group[inside[first[which]]]
-    return together
 
 
 def as_partition(story: Story) -> Partition:

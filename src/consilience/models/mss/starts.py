@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.linalg import qr
 from scipy.spatial.distance import squareform
 
-from consilience.claims.encoding import Claims, Int, Shard
+from consilience.claims.encoding import Claims, Float, Int, Shard
 from consilience.kernels.state import Globals, Prior
 from consilience.models.mss.updates import update_sticks
 from consilience.models.order import structural_order
@@ -20,7 +20,8 @@ from consilience.models.order import structural_order
 MOST_SOURCES = 4_000
 """Sources beyond which no dendrogram is built: it takes memory and time with their square."""
 MOST_PAIRS = 50_000_000
-"""Pairs of claims on one object that are compared at the most; the objects with the most claims are left out first."""
+"""Pairs of claims on one object, or of the same mistake, that are compared at the most; the objects or mistakes with
+the most claims are left out first."""
 CUTS = np.linspace(0.1, 0.9, 9)
 """Heights at which the dendrogram is cut, as excess disagreement."""
 SHRINKAGE = 3.0
@@ -94,27 +95,30 @@ def agreement_cuts(claims: Claims | Shard) -> Iterator[Int]:
 
 
 def circles(
-    claims: Claims | Shard, is_mistake: NDArray[np.bool_], chosen: Int, side: int, rng: np.random.Generator
-) -> Int:
+    claims: Claims | Shard, is_mistake: NDArray[np.bool_], chosen: Int, rng: np.random.Generator
+) -> tuple[Int, ...]:
     """(n_sources,) circles of sources that make the same mistakes more often than chance would have it; -1 for those in
     none. Nobody is compared with everybody: it takes time with the number of mistakes that are shared.
 
     is_mistake : by candidate, whether to claim it is taken for one
     chosen     : the sources that circles are looked for among, in an order on which nothing but rounding depends
-    side       : where what stands out has two sides, as in a table with one large circle: 1 for the one that stands out
-                 further, in general the smaller one, and -1 for the other
 
-    Of the matrix of shared mistakes, scaled by how many everybody shares, chance leaves no eigenvalue beyond twice the
-    root of a row's variance. What stands out beyond are circles. Each has a direction of its own in the space of their
-    eigenvectors; the rows that differ most show it first.
+    Returns nothing where there are none. Otherwise what stands out may have two sides, as in a table with one large
+    circle: first the circles on the sides that stand out further, in general the smaller ones; then on the others.
+
+    Of the matrix of shared mistakes, scaled by how many everybody shares, chance leaves no eigenvalue beyond `_edge`.
+    What stands out beyond are circles. Each has a direction of its own in the space of their eigenvectors; the rows
+    that differ most show it first.
     """
-    circle = np.full(claims.n_sources, -1)
-    shared = _shared(claims, is_mistake)[chosen][:, chosen]
+    says = _mistakes(claims, is_mistake)[chosen]
+    shared = (says @ says.T).tocsr()
+    shared.setdiag(0.0)
+    shared.eliminate_zeros()
     n_shared = shared.sum(axis=1)
     scale = sparse.diags_array(1 / np.sqrt(n_shared + 1))
     matrix = (scale @ shared @ scale).tocsr()
     matrix.sort_indices()  # so that sums do not depend on names
-    by_chance = 2 * np.sqrt(matrix.multiply(matrix).sum() / max(len(chosen), 1))
+    by_chance = _edge(says, 1 / (n_shared + 1))
     common = np.sqrt(n_shared)[:, None]  # what all have in common: some make more mistakes than others
     common /= max(float(np.linalg.norm(common)), TINY)
 
@@ -130,12 +134,22 @@ def circles(
         place = place @ turn[:, ::-1]
         n_circles = int(np.sum(heights > by_chance))
     if n_circles == 0:
-        return circle
+        return ()
     place = place[:, :n_circles]
     _, _, differing = qr(place.T, mode="economic", pivoting=True)
     direction = place[differing[:n_circles]]
-    further = np.sum((place @ direction.T) ** 3, axis=0) >= 0
-    direction *= side * np.where(further, 1, -1)[:, None]
+    direction *= np.where(np.sum((place @ direction.T) ** 3, axis=0) >= 0, 1, -1)[:, None]
+    found = []
+    for side in (1, -1):
+        circle = np.full(claims.n_sources, -1)
+        circle[chosen] = _along(place, side * direction)
+        found.append(circle)
+    return tuple(found)
+
+
+def _along(place: Float, direction: Float) -> Int:
+    """(n,) the direction that each row lies far out in, -1 where it does in none."""
+    n_circles = len(direction)
     for _ in range(ROUNDS):
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         along = place @ direction.T
@@ -147,8 +161,24 @@ def circles(
         entries = np.ones(len(inside)), (nearest[inside], inside)
         within = sparse.csr_array(entries, shape=along.T.shape) @ place
         direction = np.where(np.any(within, axis=1, keepdims=True), within, direction)
-    circle[chosen[inside]] = nearest[inside]
+    circle = np.full(len(place), -1)
+    circle[inside] = nearest[inside]
     return circle
+
+
+def circle_partitions(claims: Claims | Shard, order: Int, rng: np.random.Generator) -> tuple[Int, ...]:
+    """Partitions by shared mistakes, before anything is known of the truth: a mistake is what less than half of the
+    claims on its object are for."""
+    alone = np.arange(claims.n_sources)
+    return tuple(together(alone, circle) for circle in circles(claims, is_minority(claims), order, rng))
+
+
+def together(group: Int, circle: Int) -> Int:
+    """The same groups, but that those in a circle are in the group of its first source."""
+    merged, inside = group.copy(), np.flatnonzero(circle >= 0)
+    _, first, which = np.unique(circle[inside], return_index=True, return_inverse=True)
+    merged[inside] = group[inside[first[which]]]
+    return merged
 
 
 def is_minority(claims: Claims | Shard) -> NDArray[np.bool_]:
@@ -160,17 +190,29 @@ def is_minority(claims: Claims | Shard) -> NDArray[np.bool_]:
     return minority
 
 
-def _shared(claims: Claims | Shard, is_mistake: NDArray[np.bool_]) -> Any:
-    """(n_sources, n_sources) how many mistakes each two share."""
+def _mistakes(claims: Claims | Shard, is_mistake: NDArray[np.bool_]) -> Any:
+    """(n_sources, n) who makes which of the mistakes that several make, but not many; the rarest, where all would make
+    too many pairs."""
     votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
     counted = is_mistake & (votes > 1) & (votes <= MOST_SHARING)
+    n_pairs = np.bincount(votes[counted], minlength=MOST_SHARING + 1) * np.arange(MOST_SHARING + 1) ** 2
+    counted &= votes < np.searchsorted(n_pairs.cumsum(), MOST_PAIRS, side="right")
     claim = np.flatnonzero(counted[claims.claim_candidate])
     column = (np.cumsum(counted) - 1)[claims.claim_candidate[claim]]
-    says = sparse.csr_array(
+    return sparse.csr_array(
         (np.ones(len(claim)), (claims.claim_source[claim], column)),
         shape=(claims.n_sources, int(counted.sum())),
     )
-    shared = (says @ says.T).tocsr()
-    shared.setdiag(0.0)
-    shared.eliminate_zeros()
-    return shared
+
+
+def _edge(says: Any, weight: Float) -> float:
+    """The largest eigenvalue that chance leaves of how many mistakes each two sources share, scaled by their weights.
+
+    Were entries independent it would be twice the root of a row's variance (Wigner's semicircle). But those who make
+    one mistake all share it: the matrix is a sum of cliques, one a mistake. If these lie at random, it is
+    2 √κ₂ + κ₃ / κ₂ (Marchenko and Pastur's law), where κ₂ and κ₃ are a row's share of the traces of their squares and
+    cubes: exact where all mistakes are shared by equally many.
+    """
+    one, two, three = (says.T @ weight**power for power in (1, 2, 3))
+    squares, cubes = np.sum(one**2 - two), np.sum(one**3 - 3 * one * two + 2 * three)
+    return float(2 * np.sqrt(max(squares, 0.0) / max(len(weight), 1)) + cubes / max(squares, TINY))

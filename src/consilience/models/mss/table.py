@@ -60,7 +60,7 @@ class Table:
     @property
     def threads(self) -> int:
         """How many may work on all objects in one piece."""
-        return self.runner.here.n_shards(self.n_claims, self.fewest)
+        return self.runner.here.n_threads(self.n_claims, self.fewest)
 
     @cached_property
     def order(self) -> Int:
