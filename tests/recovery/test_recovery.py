@@ -104,6 +104,14 @@ def test_a_bloc_whose_members_hardly_meet(n_objects, least, seeds, n_starts):
     assert np.mean(correlation) >= 0.8
 
 
+@pytest.mark.parametrize("n_objects", [20_000, 60_000])
+def test_a_bloc_among_more_sources_than_can_be_compared(n_objects):
+    data = bloc(n_sources=6_000, n_objects=n_objects)
+    fit = MSS().fit(data.claims)
+    assert fit.score(data.truth).accuracy >= 0.92
+    assert np.bincount(groups_of(fit)).max() == pytest.approx(2_400, abs=100)
+
+
 @pytest.mark.parametrize(
     ("name", "variant", "least", "seeds"),
     [
