@@ -379,9 +379,8 @@ def test_a_source_that_relocates_alone_is_where_the_bound_is_highest():
     for seed in range(40):
         claims, shard, given, beliefs = table(seed)
         n = seed % claims.n_sources
-        if (
-            given.size[given.group[n]] == 1
-        ):  # one that stays alone is left as it is: let it be as it likes best
+        # One that stays alone is told what it is like only where that is worth it: let it know beforehand.
+        if given.size[given.group[n]] == 1:
             given = settled(shard, given, beliefs, given.group[n])
         grouping, _, _ = choose("numba").relocate(shard, given, beliefs, np.array([n]))
         best = bound_of(shard, grouping, beliefs)

@@ -47,8 +47,6 @@ group's habit: together a line of the processor's cache."""
 RIGHT, HABITS = range(2)
 LINE = 64
 """Bytes of such a line."""
-MANY = 5_000
-"""Groups beyond which what they are like is asked for ahead too: of fewer it is in the cache."""
 LANDMARKS = 32
 """Groups that are landmarks, at the most: their tangents tell of most others that they cannot be better."""
 TOGETHER, SELDOM = 20_000, 5_000
@@ -321,9 +319,9 @@ def _by_source(objects, first_of_source):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fetch(j, past, n_labels, object_of, objects, heard, met):  # type: ignore[no-untyped-def]
+def _fetch(j, past, object_of, objects, heard):  # type: ignore[no-untyped-def]
     """Objects lie anywhere, and to wait for them would take longer than the work: have those of claims soon to come
-    fetched, and then, where there are very many, the groups that claim something about them."""
+    fetched."""
     if j + 2 * AHEAD < past:
         m = object_of[j + 2 * AHEAD]
         prefetch(objects.first_claim, m)
@@ -338,14 +336,6 @@ def _fetch(j, past, n_labels, object_of, objects, heard, met):  # type: ignore[n
         prefetch(heard.q, start)
         prefetch(heard.q, objects.first_candidate[m + 1] - 1)
         prefetch(objects.label, start)
-    if len(heard.likeness) > MANY and j + AHEAD // 2 < past:
-        m = object_of[j + AHEAD // 2]
-        start = objects.first_candidate[m]
-        for i in range(objects.first_claim[m], objects.first_claim[m + 1]):
-            g, value = heard.key[i] >> objects.bits, heard.key[i] & ((1 << objects.bits) - 1)
-            prefetch(met, g)
-            prefetch(heard.likeness, g)
-            prefetch(heard.single, g * n_labels + objects.label[start + value])
 
 
 @inlined
@@ -854,15 +844,7 @@ def _relocate(  # type: ignore[no-untyped-def]
         scratch.turn[0] += 1
         for j in range(sources.first[n], sources.first[n + 1]):
             m, y = np.int64(sources.object_of[j]), np.int64(sources.value_of[j])
-            _fetch(
-                j,
-                sources.first[n + 1],
-                voices.habit.shape[1],
-                sources.object_of,
-                objects,
-                heard,
-                scratch.near.met,
-            )
+            _fetch(j, sources.first[n + 1], sources.object_of, objects, heard)
             _change(m, old, y, YES, objects, voices, counts, hopes.share, heard, scratch.apart)
             n_near = _meet(m, y, j - sources.first[n], old, n_near, objects, voices, counts, heard, scratch)
         to, risen = _choose(

@@ -34,7 +34,14 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import with_singles
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
-from consilience.models.mss.starts import MOST_SHARING, MOST_SOURCES, agreement_cuts, circles, together
+from consilience.models.mss.starts import (
+    MOST_SHARING,
+    MOST_SOURCES,
+    agreement_cuts,
+    circles,
+    is_minority,
+    together,
+)
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
 from consilience.results.fit import FALL
@@ -369,9 +376,7 @@ class Search:
         Found through the values: groups that never share a rare one are never compared.
         """
         claims, size = self.table.here, story.grouping.size
-        votes = np.bincount(claims.claim_candidate, minlength=claims.n_candidates)
-        n_claims = np.diff(claims.first_claim)[claims.claim_object()]
-        rare = np.flatnonzero(2 * votes[claims.claim_candidate] < n_claims)
+        rare = np.flatnonzero(is_minority(claims)[claims.claim_candidate])
         entries = np.unique(
             np.column_stack([story.grouping.group[claims.claim_source[rare]], claims.claim_candidate[rare]]),
             axis=0,
