@@ -225,6 +225,19 @@ def test_a_wrong_answer_on_few_objects_is_not_given_silently():
         assert right or any(OTHER_STORY in warning for warning in fit.warnings)
 
 
+def test_what_strangers_share_makes_no_groups():
+    """Forty who never met. On each of twelve topics there is a misconception that some of them have."""
+    rng = np.random.default_rng(0)
+    truth, topic = rng.integers(2, size=240), np.arange(240) % 12
+    is_misled = rng.random((40, 12)) < rng.beta(1.0, 1.5, size=12)
+    said = truth ^ is_misled[:, topic] ^ (rng.random((40, 240)) < 0.1)
+    claims = read_claims([(f"s{n}", f"o{m}", f"v{said[n, m]}") for n in range(40) for m in range(240)])
+    fit, undoubting = MSS(n_starts=2).fit(claims), MSS(n_starts=2, concentration=200.0).fit(claims)
+    assert undoubting.n_groups < 30
+    assert fit.n_groups == 40
+    assert fit.learned["concentration"] > 10_000
+
+
 @pytest.mark.parametrize(
     ("behind", "agreement", "said"),
     [(3.0, 0.5, True), (3.0, 0.999, False), (100.0, 0.5, False), (0.0, 0.9, True)],
@@ -238,6 +251,8 @@ def test_another_story_is_said_where_it_is_close_and_different(six_groups, behin
     other = {"bound": -1000.0 - behind, "sweeps": 9, "agreement": agreement}
     warnings = list(model._warnings(found, [best, agreeing, other]))
     assert [OTHER_STORY in warning for warning in warnings] == [True] * said
+    before = replace(found, rivals=[{"behind": behind, "agreement": agreement}])
+    assert list(model._warnings(before, [best, agreeing])) == warnings
 
 
 def test_known_truths_decide_between_stories():

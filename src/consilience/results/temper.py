@@ -1,17 +1,22 @@
 """How sure independent groups may make us: in the model their errors are independent given the truth, in the world not
 quite.
 
-Objects differ by more than their kind, and a mistake that is easily made is made by many who never met. So groups are
-right, or wrong, together more often than the model allows, and a posterior that multiplies their evidence is too sure.
-Surveys have the same trouble with people of one household, and correct it by the *design effect* (Kish, 1965): n votes
-whose errors correlate with ρ are worth n / (1 + (n - 1) ρ) independent ones. With n_m groups on object m,
+Objects differ by more than their kind, and a mistake that is easily made is made by many who never met. So groups say
+the same, right or wrong, more often than the model allows, and what multiplies their evidence is too sure. Surveys have
+the same trouble with people of one household, and correct it by the *design effect* (Kish, 1965; of answers with
+several values Rao and Scott, 1981): n answers that correlate with ρ are worth n / (1 + (n - 1) ρ) independent ones.
+With n_m groups on object m,
 
-    ρ   = Σ_m E[Σ_{l≠l'} e_lm e_l'm] / Σ_m (n_m - 1) E[Σ_l e_lm²]     e_lm = the share of l's claims on m that is right,
-                                                                             less its mean over l's objects
-    T_m = 1 + (n_m - 1) ρ               the posterior to the power of 1 / T_m, made to sum to one, is what is reported
+    ρ   = Σ_m E[Σ_{l≠l'} e_lm · e_l'm] / Σ_m (n_m - 1) E[Σ_l |e_lm|²]
+    e_lm(k) = the share of l's claims on m that say k, less what is expected: where k is true the share of l's claims
+              that is right, elsewhere an equal part of the rest
+    T_m = 1 + (n_m - 1) ρ
 
-with expectations under q(t_m). No gold is needed; where groups err independently, ρ is zero but for chance. Which
-candidate is the most probable does not change. What it gains: docs/decisions/0015-calibration.md.
+with expectations under q(t_m). No gold is needed; where groups err independently, ρ is zero but for chance. Two things
+follow. The posterior to the power of 1 / T_m, made to sum to one, is what is reported; which candidate is the most
+probable does not change. And what sources share is evidence that they belong together only as far as it is more than
+strangers share: `design_effect` is by how much that evidence is overstated. What is gained:
+docs/decisions/0015-calibration.md, docs/decisions/0021-what-strangers-share.md.
 """
 
 from __future__ import annotations
@@ -93,29 +98,54 @@ def some_objects(shard: Shard, of_candidate: NDArray[Any], n_claims: int) -> tup
 
 
 def shared_errors(claims: Encoded, group: Int, truth: Float) -> float:
-    """ρ: how far groups are right and wrong together, from 0 (by chance) to 1 (always).
+    """ρ: how far groups say the same where the truth does not make them, from 0 (by chance) to 1 (always).
 
     group : (n_sources,)    the group of each source
     truth : (n_candidates,) q(t_m = z)
     """
     pairs = Pairs.of(claims, group)
-    n = pairs.n
+    n, owner = pairs.n, claims.candidate_object()
     right = np.bincount(pairs.group[pairs.pair], pairs.share * truth[pairs.candidate])
     n_objects = np.bincount(pairs.group)
     overall = right.sum() / n_objects.sum()
     mean = ((right + TYPICAL_OBJECTS * overall) / (n_objects + TYPICAL_OBJECTS))[pairs.group]
+    n_wrong = np.maximum(np.diff(claims.first_candidate) - 1, 1)  # one, unknown, where all say the same
+    wrong = (1 - mean) / n_wrong[pairs.object]
 
-    # For each candidate as the truth, sums over the groups on its object; who does not claim it has the share 0.
-    owner = claims.candidate_object()
-    claimed = np.bincount(pairs.candidate, pairs.share, minlength=claims.n_candidates)
-    square = pairs.share * (pairs.share - 2 * mean[pairs.pair])
-    squared = np.bincount(pairs.candidate, square, minlength=claims.n_candidates)
-    expected, of_mean = (np.bincount(pairs.object, x, minlength=claims.n_objects) for x in (mean, mean**2))
-    residual, squares = claimed - expected[owner], squared + of_mean[owner]
-    together = float(np.sum(truth * (residual**2 - squares)))
+    def by_object(of: Int, x: Float) -> Float:
+        return np.asarray(np.bincount(of, x, minlength=claims.n_objects), np.float64)
+
+    def by_candidate(x: Float) -> Float:
+        return np.asarray(np.bincount(pairs.candidate, x, minlength=claims.n_candidates), np.float64)
+
+    # |said - expected|² = |said|² - 2 said · expected + |expected|², for each candidate as the truth: of all groups on
+    # its object together, and of each.
+    claimed = by_candidate(pairs.share)
+    if_true, if_wrong = (by_object(pairs.object, x) for x in (mean, wrong))
+    residual = (
+        by_object(owner, claimed**2)
+        + if_true**2 + n_wrong * if_wrong**2
+        - 2 * n * if_wrong
+    )[owner] - 2 * claimed * (if_true - if_wrong)[owner]  # fmt: skip
+    squares = (
+        by_object(pairs.object[pairs.pair], pairs.share**2)
+        + by_object(pairs.object, mean**2 + n_wrong[pairs.object] * wrong**2 - 2 * wrong)
+    )[owner] - 2 * by_candidate(pairs.share * (mean - wrong)[pairs.pair])  # fmt: skip
+    together = float(np.sum(truth * (residual - squares)))
     apart = float(np.sum(truth * (n[owner] - 1) * squares))
     by_chance = INDEPENDENT_OBJECTS * float(np.mean(n * (n - 1.0))) / 4
     return max(together, 0.0) / (apart + by_chance) if by_chance > 0 else 0.0
+
+
+def design_effect(claims: Encoded, group: Int, truth: Float) -> float:
+    """By how much what these claims say of groups is overstated: each claim counts for one part in T_m of its object.
+
+    group : (n_sources,)    the group of each source
+    truth : (n_candidates,) q(t_m = z)
+    """
+    n_claims = np.diff(claims.first_claim)
+    effect = temperature(voices_by_object(claims, group), shared_errors(claims, group, truth))
+    return float(n_claims.sum() / np.sum(n_claims / effect))
 
 
 def temperature(n_voices: Int, shared: float) -> Float:

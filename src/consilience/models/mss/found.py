@@ -22,3 +22,6 @@ class Found:
     prior: Prior | Beliefs
     trace: tuple[Mapping[str, float], ...]
     converged: bool
+    rivals: Sequence[Mapping[str, float]] = ()
+    """Stories that were told before what all share was doubted: how far they were behind then, and how far they agree
+    with the answer."""

@@ -290,17 +290,18 @@ class MSS:
                     behind=behind,
                     agreement=agreement,
                 )
-        for start in starts[1:]:
-            if self.inference == "partition" and 1 - start["agreement"] > DIFFERENT:
-                behind = starts[0]["bound"] - start["bound"]
-                if behind < max(DOUBT, CLOSE * abs(starts[0]["bound"])):
+        if self.inference == "partition":
+            behind_best = [{**start, "behind": starts[0]["bound"] - start["bound"]} for start in starts[1:]]
+            for other in (*behind_best, *found.rivals):
+                behind, agreement = other["behind"], other["agreement"]
+                if 1 - agreement > DIFFERENT and behind < max(DOUBT, CLOSE * abs(starts[0]["bound"])):
                     yield Caution(
                         f"Another story explains the claims nearly as well ({behind:,.0f} nats less) and decides "
-                        f"{1 - start['agreement']:.0%} of the objects otherwise: check some of them by hand, and give "
+                        f"{1 - agreement:.0%} of the objects otherwise: check some of them by hand, and give "
                         "what you find as known truths.",
                         "another-story",
                         behind=behind,
-                        agreement=start["agreement"],
+                        agreement=agreement,
                     )
                     break
         occupied = np.unique(found.groups.group[found.groups.membership > 0.5])

@@ -43,8 +43,8 @@ def best_partition(
         hears = partial(progress, stage) if progress else None
         return Path(hears, stop, checkpoint=checkpoint, place=[stage, number, 0])
 
-    def grow(j: int) -> tuple[Story, Path]:
-        path = path_of(f"start {j + 1}/{n_starts}")
+    def grow(j: int, again: str = "") -> tuple[Story, Path]:
+        path = path_of(f"start {j + 1}/{n_starts}{again}")
         return replace(search, path=path).start(j, np.random.default_rng([seed, j])), path
 
     def carry(stage: str, search: Search) -> list[tuple[Story, Path]]:
@@ -73,11 +73,19 @@ def best_partition(
         agreeing = circle_partitions(many.here, many.order, np.random.default_rng([seed, 1]))
         search, n_starts = replace(search, agreeing=agreeing), 2 if agreeing else 1
     grown = _best_first(few.runner.map(grow, range(n_starts), stop))
+    told: Sequence[Story] = ()
+    if few.uncrowded and (kappa := search.doubted(grown[0][0])):
+        told = [story for story, _ in grown]
+        search, whole = replace(search, concentration=kappa), replace(whole, concentration=kappa)
+        grown = _best_first(few.runner.map(partial(grow, again=" anew"), range(n_starts), stop))
     best, path = grown[0]
     moving = path_of("larger moves")
     best = replace(search, path=moving).move(best, np.random.default_rng([seed, MOVES]))
     path.records.extend(moving.records)
     grown[0] = best, path
+    rivals = [
+        {"behind": told[0].bound - story.bound, "agreement": search.agreement(story, best)} for story in told
+    ]
     if many is not few:
         search = replace(whole, table=many)
         grown = carry("more objects", search)
@@ -97,6 +105,7 @@ def best_partition(
         prior=best.beliefs,
         trace=path.rising(best.bound),
         converged=best.converged,
+        rivals=rivals,
     )
 
 

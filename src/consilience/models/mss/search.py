@@ -44,7 +44,9 @@ from consilience.models.mss.starts import (
 )
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
+from consilience.results.decide import decide
 from consilience.results.fit import FALL
+from consilience.results.temper import design_effect
 
 RANDOM_GROUPS = 20
 """Groups of a random start."""
@@ -63,6 +65,8 @@ LONG = 5.0
 """Steps that counts take at a time: one at a time they creep."""
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
+DEAREST = 500.0
+"""Nats by which groups can become dearer: nothing more could be told from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +164,7 @@ class Search:
         while self.table.n_sources > MOST_SOURCES:
             group, order = story.grouping.group, self.table.order
             alone = order[story.grouping.size[group[order]] == 1]
-            truth = np.concatenate([each.truth for each in self.table.runner.fetch(story.locals)])
-            found = circles(self.table.here, truth < 0.5, alone, rng)
+            found = circles(self.table.here, self._truth(story) < 0.5, alone, rng)
             if not found:
                 break
             gathered = self._regrouped(story, together(group, found[0]))
@@ -171,8 +174,33 @@ class Search:
         return story
 
     def carried(self, story: Story) -> Story:
-        """A story that grew on fewer objects, on these."""
-        return self._evaluate(story.grouping, story.beliefs)
+        """A story that grew on fewer objects, or with another κ, on these and with this one."""
+        kappa = story.beliefs.concentration if self.concentration is None else self.concentration
+        return self._evaluate(story.grouping, replace(story.beliefs, concentration=kappa))
+
+    def doubted(self, story: Story) -> float | None:
+        """κ where what all share is not taken for evidence of groups; None where that makes no difference, or κ was
+        given.
+
+        That two sources belong together must outweigh ln κ. Claims that overstate it by the design effect T must
+        outweigh T times as much.
+        """
+        if self.concentration is not None:
+            return None
+        kappa = story.beliefs.concentration
+        effect = design_effect(self.table.here, story.grouping.group, self._truth(story))
+        dearer = (effect - 1) * np.log(kappa)
+        return float(kappa * np.exp(min(dearer, DEAREST))) if dearer > ENOUGH else None
+
+    def agreement(self, story: Story, other: Story) -> float:
+        """The share of objects that two stories decide alike."""
+        first = self.table.here.first_candidate
+        one, two = (decide(self._truth(each), first, seed=0)[0] for each in (story, other))
+        return float(np.mean(one == two))
+
+    def _truth(self, story: Story) -> Float:
+        """(n_candidates,) q(t_m = z), wherever it is kept."""
+        return np.concatenate([each.truth for each in self.table.runner.fetch(story.locals)])
 
     def settle(
         self, story: Story, rng: np.random.Generator, *, counts: bool = True, rounds: int = ROUNDS
