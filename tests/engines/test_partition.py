@@ -430,7 +430,7 @@ def test_sweeps_that_learn_never_lower_the_bound(counts, concentration):
 
 def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
     """Nudge every belief of a converged story: the bound, its priors included, does not rise."""
-    for seed in (0, 4, 6, 10, 12):
+    for seed in (0, 2, 6, 10, 12):
         _, shard, given, beliefs = table(seed)
         search = search_of(
             Table.of(shard, beliefs.n_labels, Inline(1, 1), 1), max_sweeps=1000, tolerance=1e-9

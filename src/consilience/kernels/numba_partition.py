@@ -251,7 +251,8 @@ def before(m, objects, share, apart):  # type: ignore[no-untyped-def]
     n_labels = len(share)
     can_be_unclaimed = objects.log_unclaimed[m] > -np.inf
     for d in range(KINDS):
-        apart.scale[d] = 1.0
+        # A kind that does not occur must not set the scale.
+        apart.scale[d] = 1.0 if share[0, d] > 0.0 else 0.0
         apart.q_unclaimed[d] = share[0, d] * exp(objects.log_unclaimed[m]) if can_be_unclaimed else 0.0
         for k in range(size):
             log_truth = objects.log_truth[start + k]

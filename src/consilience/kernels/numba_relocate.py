@@ -550,18 +550,19 @@ def _keep(m, objects, heard, apart):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _recall(m, objects, heard, apart):  # type: ignore[no-untyped-def]
+def _recall(m, objects, share, heard, apart):  # type: ignore[no-untyped-def]
     """What was noted of object m; returns whether all that may be true is probable enough to have kept its digits."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
     is_exact = True
     for d in range(KINDS):
-        apart.scale[d] = 1.0
+        occurs = share[0, d] > 0.0
+        apart.scale[d] = 1.0 if occurs else 0.0
         apart.q_unclaimed[d] = heard.q_unclaimed[m, d]
-        if apart.q_unclaimed[d] < SMALL and objects.log_unclaimed[m] > -np.inf:
+        if occurs and apart.q_unclaimed[d] < SMALL and objects.log_unclaimed[m] > -np.inf:
             is_exact = False
         for k in range(size):
             apart.q[k, d] = heard.q[start + k, d]
-            if apart.q[k, d] < SMALL and objects.log_truth[start + k] > -np.inf:
+            if occurs and apart.q[k, d] < SMALL and objects.log_truth[start + k] > -np.inf:
                 is_exact = False
     return is_exact
 
@@ -583,7 +584,7 @@ def _hear_object(m, g, y, objects, voices, counts, share, heard, apart):  # type
 def _change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
     """What is said of object m without a claim of y by group g, or with it, where it is noted without. What its group
     says is taken back and said anew; where digits may be lost, all is."""
-    if not _recall(m, objects, heard, apart):
+    if not _recall(m, objects, share, heard, apart):
         _hear_object(m, g if out else np.int64(-1), y, objects, voices, counts, share, heard, apart)
         return
     first, past = objects.first_claim[m], objects.first_claim[m + 1]

@@ -234,13 +234,14 @@ def evidence(shard: Shard, given: Grouping, beliefs: Beliefs) -> Evidence:
 def _log_share(shard: Shard, beliefs: Beliefs) -> Float:
     """(kinds, C) ln p(d), and on a common label set ln p(d, z)."""
     labels = shard.label if beliefs.n_labels > 1 else np.zeros_like(shard.label)
-    log_share: Float = np.log(beliefs.share)[:, labels]
-    return log_share
+    return beliefs.log_share[:, labels]
 
 
 def _logarithmic_mean(log_a: Float, log_b: Float) -> Float:
     """(a - b) / (ln a - ln b), a where they are the same."""
-    apart = np.abs(log_a - log_b)
+    apart = np.zeros(log_a.shape)
+    np.subtract(log_a, log_b, out=apart, where=log_a > -np.inf)
+    apart = np.abs(apart)
     safe = np.where(apart > 0, apart, 1.0)
     mean: Float = np.exp(np.maximum(log_a, log_b)) * np.where(apart > 0, -np.expm1(-safe) / safe, 1.0)
     return mean
@@ -350,7 +351,7 @@ class _Cells:
                 shard.log_unclaimed
                 + log_share
                 + np.bincount(self.object, nats[~is_claimed], minlength=shard.n_objects)
-                for log_share, nats in zip(np.log(beliefs.share[:, 0]), self.nats, strict=True)
+                for log_share, nats in zip(beliefs.log_share[:, 0], self.nats, strict=True)
             ]
         )
         by_kind = np.stack([_logsumexp(row, shard.first_candidate[:-1], owner) for row in joint])

@@ -211,7 +211,7 @@ __device__ double says(const Given &given, const Pair &pair, double weight, int 
 __device__ void before(long long m, const Objects &objects, const Given &given, Apart &apart) {
     apart.grown = 1.0, apart.log_scale = 0.0;
     for (int d = 0; d < KINDS; d++) {
-        apart.scale[d] = 1.0;
+        apart.scale[d] = given.share[d] > 0.0;  // a kind that does not occur must not set the scale
         apart.q_unclaimed[d] = apart.domain > apart.size ? given.share[d] * exp(objects.log_unclaimed[m]) : 0.0;
         ALL(k) {
             double q = given.share[label_of(objects, apart, k) * KINDS + d];
@@ -233,7 +233,7 @@ __device__ void keep_in_range(Apart &apart) {
     apart.log_scale += log(largest);
     for (int d = 0; d < KINDS; d++) {
         const double by = apart.scale[d] / largest;
-        apart.scale[d] = 1.0;
+        apart.scale[d] = apart.scale[d] > 0.0;
         apart.q_unclaimed[d] *= by;
         ALL(k) apart.q[k][d] *= by;
     }

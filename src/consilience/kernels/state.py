@@ -111,7 +111,8 @@ class Beliefs:
     false_count   : θ, soft count of each other value
     reliability   : (n_kinds, 2) b: u_ld ~ Beta(b[d, 1], b[d, 0])
     habit         : (n_kinds,) strength h of habits: ξ_ld ~ Dirichlet(h / n_labels, …)
-    share         : (n_kinds, n_labels) p(kind) and, on a common label set, p(kind, truth)
+    share         : (n_kinds, n_labels) p(kind) and, on a common label set, p(kind, truth); 0 of a kind that does not
+                    occur
     concentration : κ of the partition
     """
 
@@ -131,6 +132,13 @@ class Beliefs:
     def n_labels(self) -> int:
         """Number of labels that habits are about; 1 where there are none."""
         return int(self.share.shape[1])
+
+    @property
+    def log_share(self) -> Float:
+        """(n_kinds, n_labels) ln p(kind, truth): -inf of a kind that does not occur."""
+        with np.errstate(divide="ignore"):
+            log_share: Float = np.log(self.share)
+        return log_share
 
     @property
     def habit_prior(self) -> Float:

@@ -492,7 +492,7 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     nats = torch.maximum(if_right, if_wrong) + torch.log1p(torch.exp(-torch.abs(if_right - if_wrong)))
 
     # The last column is the unclaimed value's, object by object.
-    log_share = torch.log(_tensor(beliefs.share))
+    log_share = _tensor(beliefs.log_share)
     to = torch.where(is_claimed, candidate, shard.n_candidates + of_object[pair])
     prior = torch.cat([log_truth + log_share[:, label], log_unclaimed + log_share[:, :1]], dim=1)
     joint = prior + _sum(nats, to, prior.shape[1])

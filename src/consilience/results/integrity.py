@@ -111,7 +111,8 @@ def _check_groups(found: Globals, prior: Prior | Beliefs | None, n_sources: int)
         parts += [(field.name, getattr(prior, field.name)) for field in fields(prior)]
     for name, part in parts:
         _numbers(part, name)
-        _require(bool(np.all(np.asarray(part) > 0)), f"{name} holds what is not positive")
+        least = np.asarray(part) >= 0 if name == "share" else np.asarray(part) > 0  # a kind may not occur
+        _require(bool(np.all(least)), f"{name} holds what is not positive")
 
 
 def _numbers(part: Any, name: str) -> None:

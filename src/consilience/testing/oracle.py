@@ -413,7 +413,7 @@ def stories(
     for d in range(beliefs.n_kinds):
         for z in range(domain):
             log_z = float(shard.log_truth[start + z] if z < size else shard.log_unclaimed[m])
-            if log_z > -np.inf:
+            if log_z > -np.inf and beliefs.share[d, label[z]] > 0:
                 truths[d, z] = log_z + log(beliefs.share[d, label[z]])
     said: dict[int, list[int]] = {}
     for i in range(shard.first_claim[m], shard.first_claim[m + 1]):

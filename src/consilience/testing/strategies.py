@@ -89,15 +89,17 @@ def random_globals(claims: Claims, prior: Prior, seed: int, *, tail: bool) -> Gl
 
 
 def random_beliefs(seed: int, n_labels: int, n_kinds: int = 2) -> Beliefs:
-    """Opinions from faint to sharp, habits from wild to even, kinds of any share."""
+    """Opinions from faint to sharp, habits from wild to even, kinds of any share, or the first alone."""
     rng = np.random.default_rng([seed, 3])
+    occurs = np.arange(n_kinds) < rng.integers(1, n_kinds + 1)
+    share = rng.dirichlet(np.ones(n_kinds * n_labels)).reshape(n_kinds, n_labels) * occurs[:, None]
     false_count = float(rng.gamma(1.0, 0.5) + 0.02)
     return Beliefs(
         true_count=false_count + float(rng.gamma(2.0, 3.0) + 0.1),
         false_count=false_count,
         reliability=rng.gamma(2.0, 1.0, (n_kinds, 2)) + 0.2,
         habit=rng.gamma(2.0, 2.0, n_kinds) + 0.3,
-        share=rng.dirichlet(np.ones(n_kinds * n_labels)).reshape(n_kinds, n_labels),
+        share=share / share.sum(),
         concentration=float(rng.gamma(1.0, 2.0 * 5 ** rng.integers(3)) + 0.1),
     )
 

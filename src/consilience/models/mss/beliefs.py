@@ -47,14 +47,20 @@ claims are seen, so that it stands alone unless they say otherwise."""
 def start_beliefs(
     n_sources: int, n_labels: int, domain_size: float, fidelity: float, concentration: float | None
 ) -> Beliefs:
-    """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity."""
+    """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity.
+
+    Without a common label set all objects are of the first kind: who errs on his own among open values agrees with
+    nobody, hard as an object may be, so that shared mistakes need no kind to explain them.
+    """
     n_kinds = len(RELIABILITY)
+    occurs = np.arange(n_kinds) < (n_kinds if n_labels > 1 else 1)
+    share = np.repeat(occurs[:, None] / occurs.sum() / n_labels, n_labels, axis=1)
     return Beliefs(
         true_count=TRUE_COUNT,
         false_count=TRUE_COUNT * (1 / fidelity - 1) / max(domain_size - 1, 1),
         reliability=RELIABILITY.copy(),
         habit=np.full(n_kinds, max(HABIT, n_labels * SMALLEST_HABIT)),
-        share=np.full((n_kinds, n_labels), 1 / (n_kinds * n_labels)),
+        share=share,
         concentration=float(ALONE * n_sources if concentration is None else concentration),
     )
 
@@ -75,7 +81,7 @@ def learn(
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
         habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
-    share = from_fixed(stats.share) + 1
+    share = (from_fixed(stats.share) + 1) * (beliefs.share > 0)
     learned = replace(
         beliefs, reliability=_rounded(reliability), habit=_rounded(habit), share=share / share.sum()
     )
@@ -99,7 +105,8 @@ def _rounded(x: Float) -> Float:
 def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
     """ln p of all that is learned, κ only where it is."""
     n_kinds, n_labels = beliefs.share.shape
-    prior = float(np.log(beliefs.share).sum() + gammaln(2 * beliefs.share.size))
+    share = beliefs.share[beliefs.share > 0]
+    prior = float(np.log(share).sum() + gammaln(2 * share.size))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
         prior += _log_gamma_density(count, shape, rate)
     for d, b in enumerate(beliefs.reliability):
