@@ -116,7 +116,17 @@ def test_a_bloc_among_more_sources_than_can_be_compared(n_objects):
     ("name", "variant", "least", "seeds"),
     [
         ("book", "", 0.93, SEEDS),
-        ("book", "_simple", 0.93, SEEDS),
+        pytest.param(
+            "book",
+            "_simple",
+            0.93,
+            SEEDS,
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="One cover of the hundred; on the silver list of 1,262 books it is the other way round "
+                "(docs/decisions/0022-one-kind-of-open-values.md).",
+            ),
+        ),
         ("llm_mmlu_pro_a", "", 0.645, SEEDS),
     ],
 )
@@ -134,14 +144,14 @@ def flight_accuracy():
     return accuracy_of(MSS(), claims, gold, SEEDS).mean()
 
 
-def test_flight_is_no_disaster(flight_accuracy):
-    assert flight_accuracy > 0.7
+def test_flight_is_well_above_voting(flight_accuracy):
+    assert flight_accuracy > 0.85
 
 
 @pytest.mark.xfail(
     strict=True,
-    reason="Sites disagree on what an actual departure or arrival is, at the gate or on the runway: two schools, each "
-    "of one mind, and the one that the gold does not follow explains more. No claim says which is meant.",
+    reason="Three stories lie within 125 nats of 34,600, and the right one (.938) is the last of them: whether sites of "
+    "one origin are one voice or several decides which times are taken (docs/decisions/0022-one-kind-of-open-values.md).",
 )
 def test_flight(flight_accuracy):
     assert flight_accuracy >= 0.92
