@@ -16,6 +16,7 @@ from consilience.claims.encoding import (
     joined,
     offsets,
     sort_claims,
+    sort_distinct,
 )
 from consilience.claims.reading import read_claims
 
@@ -40,6 +41,17 @@ def test_sorting_does_not_depend_on_how_keys_fit_into_a_word() -> None:
     source = rng.choice(np.array([0, 1, 2**31 - 2], dtype=np.int32), 500)
     expected = np.lexsort((np.arange(500), source, object_))
     np.testing.assert_array_equal(sort_claims(object_, source, 2**31 - 1), expected)
+
+
+@given(st.lists(st.tuples(small, small, small), max_size=30), st.sampled_from([6, 2**12, 2**20, 2**30]))
+def test_distinct_rows_are_sorted_whole_and_others_left(rows: list[tuple[int, int, int]], size: int) -> None:
+    columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T * np.int32(size // 6)
+    packed = sort_distinct(list(columns), [size] * 3)
+    if len({row[:2] for row in rows}) < len(rows) or 3 * (size - 1).bit_length() > 64:
+        assert packed is None
+    else:
+        assert packed is not None
+        assert np.transpose(packed).tolist() == sorted(columns.T.tolist())
 
 
 @given(st.lists(small), st.integers(6, 9))

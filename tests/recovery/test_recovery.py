@@ -150,8 +150,8 @@ def test_flight_is_well_above_voting(flight_accuracy):
 
 @pytest.mark.xfail(
     strict=True,
-    reason="Three stories lie within 125 nats of 34,600, and the right one (.938) is the last of them: whether sites of "
-    "one origin are one voice or several decides which times are taken (docs/decisions/0022-one-kind-of-open-values.md).",
+    reason="Three stories lie within 125 nats of 34,600, and the right one (.938) is the last of them: whether sites "
+    "of one origin are one voice decides which times are taken (docs/decisions/0022-one-kind-of-open-values.md).",
 )
 def test_flight(flight_accuracy):
     assert flight_accuracy >= 0.92

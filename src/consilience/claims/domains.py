@@ -84,11 +84,9 @@ def form_domains(objects: Column, values: Column, domain: Any) -> Domains | Prob
 
 def outside_domain(
     found: Domains, sources: Column, objects: Column, values: Column, rows: Rows, order: Int
-) -> list[Problem]:
+) -> Problem:
     """Claims of a value that the domain given does not hold; order : (n_claims,) the row each came from."""
     outside = np.flatnonzero(found.claim_candidate < 0)
-    if not len(outside):
-        return []
     first = outside[np.argsort(order[outside])[:SHOWN]]
     examples = tuple(
         f"{rows.name(order[i])}: source {show(sources.id_at(i))}, object {show(objects.id_at(i))}: "
@@ -97,7 +95,7 @@ def outside_domain(
     )
     what = f"{quantity(len(outside), 'claim')} of a value that is not in the domain given{_labels_of(found)}."
     advice = 'Add the value to the domain, correct the claim, or let the claims decide: domain="claimed".'
-    return [Problem("outside-domain", what, advice, len(outside), examples)]
+    return Problem("outside-domain", what, advice, len(outside), examples)
 
 
 def _labels_of(found: Domains) -> str:

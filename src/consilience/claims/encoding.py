@@ -270,6 +270,33 @@ def sort_claims(claim_object: Int, claim_source: Int, n_sources: int) -> Int:
     return np.argsort(key, kind="stable")
 
 
+def sort_distinct(
+    columns: Sequence[NDArray[np.int32]], sizes: Sequence[int]
+) -> list[NDArray[np.int32]] | None:
+    """Columns of codes below these sizes, their rows sorted by the first, then the second and so on. None where rows
+    differ in nothing but the last column, so that it matters how they came, or codes are too many for one number.
+
+    It sorts the rows themselves, packed into numbers: nothing has to be fetched by row afterwards.
+    """
+    bits = [max(size - 1, 0).bit_length() for size in sizes]
+    if sum(bits) > 64:
+        return None
+    number = np.uint32 if sum(bits) <= 32 else np.uint64  # half as wide is sorted in half the time
+    key: NDArray[np.unsignedinteger[Any]] = columns[0].astype(number)
+    for column, n in zip(columns[1:], bits[1:], strict=True):
+        key <<= number(n)
+        key |= column.view(np.uint32)
+    if np.any(key[1:] < key[:-1]):
+        key.sort()
+    fields: list[NDArray[np.int32]] = []
+    for n in bits[:0:-1]:
+        fields.append((key & number((1 << n) - 1)).astype(np.int32))
+        key >>= number(n)
+        if len(fields) == 1 and np.any(key[1:] == key[:-1]):
+            return None
+    return [key.astype(np.int32), *reversed(fields)]
+
+
 def offsets(index: Int, n: int) -> Int:
     """(n + 1,) int64: where each of 0 … n - 1 begins once `index` is sorted, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n))]).astype(np.int64)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from consilience.claims import checks
 from consilience.claims.columns import find_columns
 from consilience.claims.domains import check_domain, form_domains, outside_domain
-from consilience.claims.encoding import Claims, sort_claims
+from consilience.claims.encoding import Claims, sort_claims, sort_distinct
 from consilience.claims.files import SUPPORTED, open_file
 from consilience.claims.frames import is_query, open_frame, open_query, open_rows
 from consilience.claims.id_types import is_usable
@@ -72,21 +72,33 @@ def encode_claims(read: Read, domain: Any, on_conflict: str) -> Claims:
     """Claims from rows without gaps; ClaimsError with all that is wrong with them."""
     problems = list(read.problems)
     sources, objects, values = read.columns["source"], read.columns["object"], read.columns["value"]
-    order = sort_claims(objects.codes, sources.codes, len(sources.vocabulary))
-    sources, objects, values = (column.take(order) for column in (sources, objects, values))
+    given = (objects, sources, values)
+    order = None  # the row that each claim came from, where somebody asks
+    packed = sort_distinct([column.codes for column in given], [len(column.vocabulary) for column in given])
+    if packed is None:
+        order = sort_claims(objects.codes, sources.codes, len(sources.vocabulary))
+        packed = [column.codes[order] for column in given]
+    objects, sources, values = (
+        Column(one.vocabulary, codes) for one, codes in zip(given, packed, strict=True)
+    )
     kept = checks.settle(objects.codes, sources.codes, values.codes, on_conflict)
     if len(kept.clashes) and on_conflict == "error":
+        assert order is not None, "claims that differ in their value alone are not packed"
         advice = 'Correct the table, or choose one: on_conflict="first", "last" or "most frequent".'
         keys = {"source": sources, "object": objects}
         problems.append(checks.conflicting("claims", keys, values, kept.clashes, read.rows, order, advice))
     if kept.merged or kept.dropped:
         sources, objects, values = (column.take(kept.keep) for column in (sources, objects, values))
+        assert order is not None, "nor are those that are the same"
         order, values = order[kept.keep], values.compact()
 
     found = form_domains(objects, values, domain)
     if isinstance(found, Problem):
         raise ClaimsError(read.label, [*problems, found])
-    problems += outside_domain(found, sources, objects, values, read.rows, order)
+    if np.any(found.claim_candidate < 0):
+        if order is None:
+            order = sort_claims(given[0].codes, given[1].codes, len(sources.vocabulary))
+        problems.append(outside_domain(found, sources, objects, values, read.rows, order))
     if problems:
         raise ClaimsError(read.label, problems)
     vocabularies = {"source": sources.vocabulary, "object": objects.vocabulary, "value": found.values}
