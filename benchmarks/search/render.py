@@ -75,7 +75,8 @@ def page() -> list[str]:
         "",
         f"Mean over these {len(counted)} sets ({BOOK_SIMPLE}, a second cleaning of book, not counted): "
         f"vote {votes:.4f}, found {ours:.4f}, a gain of {ours - votes:+.4f}. "
-        f"More than 0.01 below voting: {', '.join(below) or 'none'}. Why, is in decision 0008.",
+        f"More than 0.01 below voting: {', '.join(below) or 'none'}. "
+        "How it came to be so is in decisions 0008, 0021 and 0022.",
     ]
 
     names = list(dict.fromkeys(record["data"] for _, of in grouped("kappa", "kappa") for record in of))

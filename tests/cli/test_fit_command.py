@@ -118,6 +118,17 @@ def test_known_truths_are_used_and_may_have_the_columns_names_of_the_claims(
         assert ("1 object was given as known and is not scored" in done.stderr) == bool(n_known)
 
 
+def test_gold_under_other_names_is_not_sent_to_the_options_of_the_claims(
+    run: Run, claims: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "gold.csv").write_text("country,city\nAustralia,Canberra\n", "utf-8")
+    done = run("fit", claims, "--truth", tmp_path / "gold.csv")
+    assert done.exit_code == 2
+    assert "Columns found: 'country', 'city'" in done.stderr
+    assert "Rename it in this file" in done.stderr
+    assert "--object" not in done.stderr
+
+
 def test_a_fit_whose_gold_was_all_known_says_that_nothing_is_scored(
     run: Run, claims: Path, truth: Path, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -100,4 +101,6 @@ def read_gold(table: str, object_: str | None, value: str | None) -> Truths:
             if any(problem.kind != "missing-column" for problem in error.problems):
                 raise
             errors.append(error)
-    raise errors[0]
+    # --object and --value say what the claims call them: they cannot help here too.
+    advice = 'Rename it in this file, to what the claims call theirs or to a usual name: "object", "value".'
+    raise ClaimsError(table, [replace(problem, advice=advice) for problem in errors[-1].problems])
