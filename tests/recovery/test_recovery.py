@@ -164,17 +164,17 @@ def test_book_on_the_command_line():
     assert json.loads(run.stdout)["accuracy"] >= 0.93
 
 
-def test_too_small_a_concentration_costs_accuracy():
+def test_too_small_and_too_large_a_concentration_cost_accuracy():
     """Figure 4 of the paper: κ fixed and all else learned, accuracy is highest inside the range and falls as κ → 0.
 
-    To the right it does not fall on book: a source that stands alone is still weighed by its own reliability.
+    To the right it falls less: a source that stands alone is still weighed by its own reliability.
     """
     claims, gold = data_set("book")
     few, *inside, many = (
-        MSS(concentration=kappa).fit(claims).score(gold).accuracy for kappa in (1e-300, 1e-3, 1e3, 1e30)
+        MSS(concentration=kappa).fit(claims).score(gold).accuracy for kappa in (1e-300, 1e3, 1e10, 1e300)
     )
     assert few <= max(inside) - 0.05
-    assert many <= max(inside)
+    assert many <= max(inside) - 0.01
     assert max(inside) >= 0.93
 
 
