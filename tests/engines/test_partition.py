@@ -458,3 +458,21 @@ def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
                 if other.reliability[0, 1] < other.reliability[0, 0]:
                     continue  # reliable and unreliable must not change places
                 assert search._evaluate(story.grouping, other).bound <= story.bound + slack, (seed, factor, i)
+
+
+def test_a_kind_that_does_not_occur_does_not_set_the_scale():
+    """Reliable sources, each with a value of its own: a kind of unreliable ones would explain that far better."""
+    claims = read_claims([(f"s{n:03}", "o", f"v{n:03}") for n in range(400)], domain="claimed")
+    shard, n_labels = with_domains(*truth_prior(claims, None))
+    beliefs = start_beliefs(400, n_labels, 400.0, 0.99, None)
+    assert beliefs.share.tolist() == [[1.0], [0.0]]
+    reliability = np.tile(beliefs.reliability, (400, 1, 1))
+    reliability[:, 0] = 0.5, 500.0
+    given = Grouping(np.arange(400), reliability, np.tile(beliefs.habit_prior, (400, 1, 1)))
+    bounds, gains = [], []
+    for engine in ("numpy", "numba"):
+        kernel = choose(engine)
+        bounds.append(from_two_words(kernel.partition(shard, given, beliefs)[1].terms)[0])
+        gains.append(kernel.relocate(shard, given, beliefs, np.arange(3))[2])
+    assert bounds[1] == pytest.approx(bounds[0], rel=1e-9)
+    assert gains[1] == pytest.approx(gains[0], rel=1e-6)

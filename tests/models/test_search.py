@@ -115,7 +115,7 @@ def test_what_a_fit_keeps_gives_its_bound_and_its_truths(six_groups, domain):
         story.truth, claims.first_candidate, temperature(voices_by_object(claims, group), shared)
     )
     assert np.allclose(truth, fit.truth, atol=1e-9)
-    assert np.array_equal(as_partition(story).group, fit.groups_found.group)
+    assert np.array_equal(as_partition(story, fit.prior.concentration).group, fit.groups_found.group)
     size = fit.groups_found.grouping().size
     assert np.all(np.diff(size) <= 0)
     assert size.min() >= 1
@@ -225,7 +225,7 @@ def test_a_wrong_answer_on_few_objects_is_not_given_silently():
         assert right or any(OTHER_STORY in warning for warning in fit.warnings)
 
 
-def test_what_strangers_share_makes_no_groups():
+def test_what_strangers_share_makes_groups_dearer():
     """Forty who never met. On each of twelve topics there is a misconception that some of them have."""
     rng = np.random.default_rng(0)
     truth, topic = rng.integers(2, size=240), np.arange(240) % 12
@@ -233,9 +233,26 @@ def test_what_strangers_share_makes_no_groups():
     said = truth ^ is_misled[:, topic] ^ (rng.random((40, 240)) < 0.1)
     claims = read_claims([(f"s{n}", f"o{m}", f"v{said[n, m]}") for n in range(40) for m in range(240)])
     fit, undoubting = MSS(n_starts=2).fit(claims), MSS(n_starts=2, concentration=200.0).fit(claims)
-    assert undoubting.n_groups < 30
-    assert fit.n_groups == 40
     assert fit.learned["concentration"] > 10_000
+    assert fit.learned["design_effect"] > 1.5
+    assert undoubting.learned["design_effect"] == 1.0
+    assert fit.groups["weight"].to_pylist()[0] > 1e-4  # of the κ that was learned
+    assert fit.n_groups > undoubting.n_groups + 3
+
+
+def test_strangers_who_pass_for_one_group_are_warned_of():
+    """Twelve who never met, and open values of which a false one is easily believed where objects are hard: nothing
+    tells that from twelve who repeat one opinion."""
+    rng = np.random.default_rng(0)
+    right = rng.random((12, 500)) < rng.beta(2.25, 0.75, size=500)
+    said = [
+        (f"s{n}", f"o{m}", "true" if right[n, m] else f"false{m % 3}") for n in range(12) for m in range(500)
+    ]
+    claims, gold = read_claims(said, domain="claimed"), {f"o{m}": "true" for m in range(500)}
+    fit = MSS().fit(claims)
+    assert fit.n_groups == 1
+    assert any("one group" in warning for warning in fit.warnings)
+    assert fit.score(gold).accuracy > Vote().fit(claims).score(gold).accuracy - 0.01
 
 
 @pytest.mark.parametrize(
@@ -251,8 +268,9 @@ def test_another_story_is_said_where_it_is_close_and_different(six_groups, behin
     other = {"bound": -1000.0 - behind, "sweeps": 9, "agreement": agreement}
     warnings = list(model._warnings(found, [best, agreeing, other]))
     assert [OTHER_STORY in warning for warning in warnings] == [True] * said
-    before = replace(found, rivals=[{"behind": behind, "agreement": agreement}])
-    assert list(model._warnings(before, [best, agreeing])) == warnings
+    if behind < 25:
+        before = replace(found, rivals=[{"behind": behind, "agreement": agreement}])
+        assert list(model._warnings(before, [best, agreeing])) == warnings
 
 
 def test_known_truths_decide_between_stories():

@@ -74,7 +74,7 @@ def slow_shared_errors(claims, truth, group):
             }
             together += truth[z] * sum(e[a] @ e[b] for a, b in permutations(groups, 2))
             apart += truth[z] * (len(groups) - 1) * sum(each @ each for each in e.values())
-    by_chance = INDEPENDENT_OBJECTS * pairs / claims.n_objects / 4
+    by_chance = INDEPENDENT_OBJECTS * pairs / claims.n_objects / 2
     return max(together, 0.0) / (apart + by_chance) if by_chance else 0.0
 
 

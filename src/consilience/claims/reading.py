@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from os import PathLike, fspath
 from os.path import exists, expanduser
 from typing import Any
@@ -73,32 +74,29 @@ def encode_claims(read: Read, domain: Any, on_conflict: str) -> Claims:
     problems = list(read.problems)
     sources, objects, values = read.columns["source"], read.columns["object"], read.columns["value"]
     given = (objects, sources, values)
-    order = None  # the row that each claim came from, where somebody asks
+    # The row that each claim came from, where somebody asks.
+    order = cache(partial(sort_claims, objects.codes, sources.codes, len(sources.vocabulary)))
     packed = sort_distinct([column.codes for column in given], [len(column.vocabulary) for column in given])
     if packed is None:
-        order = sort_claims(objects.codes, sources.codes, len(sources.vocabulary))
-        packed = [column.codes[order] for column in given]
+        packed = [column.codes[order()] for column in given]
     objects, sources, values = (
         Column(one.vocabulary, codes) for one, codes in zip(given, packed, strict=True)
     )
     kept = checks.settle(objects.codes, sources.codes, values.codes, on_conflict)
     if len(kept.clashes) and on_conflict == "error":
-        assert order is not None, "claims that differ in their value alone are not packed"
         advice = 'Correct the table, or choose one: on_conflict="first", "last" or "most frequent".'
         keys = {"source": sources, "object": objects}
-        problems.append(checks.conflicting("claims", keys, values, kept.clashes, read.rows, order, advice))
+        problems.append(checks.conflicting("claims", keys, values, kept.clashes, read.rows, order(), advice))
     if kept.merged or kept.dropped:
         sources, objects, values = (column.take(kept.keep) for column in (sources, objects, values))
-        assert order is not None, "nor are those that are the same"
-        order, values = order[kept.keep], values.compact()
+        values = values.compact()
 
     found = form_domains(objects, values, domain)
     if isinstance(found, Problem):
         raise ClaimsError(read.label, [*problems, found])
     if np.any(found.claim_candidate < 0):
-        if order is None:
-            order = sort_claims(given[0].codes, given[1].codes, len(sources.vocabulary))
-        problems.append(outside_domain(found, sources, objects, values, read.rows, order))
+        rows_of = order()[kept.keep]
+        problems.append(outside_domain(found, sources, objects, values, read.rows, rows_of))
     if problems:
         raise ClaimsError(read.label, problems)
     vocabularies = {"source": sources.vocabulary, "object": objects.vocabulary, "value": found.values}

@@ -111,8 +111,10 @@ def _check_groups(found: Globals, prior: Prior | Beliefs | None, n_sources: int)
         parts += [(field.name, getattr(prior, field.name)) for field in fields(prior)]
     for name, part in parts:
         _numbers(part, name)
-        least = np.asarray(part) >= 0 if name == "share" else np.asarray(part) > 0  # a kind may not occur
-        _require(bool(np.all(least)), f"{name} holds what is not positive")
+        number = np.asarray(part)
+        # Of a kind that does not occur all shares are 0.
+        is_right = np.all(number >= 0) and np.any(number) if name == "share" else np.all(number > 0)
+        _require(bool(is_right), f"{name} holds what is not positive")
 
 
 def _numbers(part: Any, name: str) -> None:

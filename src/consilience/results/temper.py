@@ -33,6 +33,8 @@ INDEPENDENT_OBJECTS = 10.0
 """So many more objects on which groups toss coins: in a small table, chance is no evidence of shared errors."""
 MANY_CLAIMS = 1_000_000
 """Claims that are enough to tell how far groups err together: of larger tables, evenly spread objects are looked at."""
+SURELY = 1.645
+"""Standard errors of ρ that are left off where groups are doubted: so much is shared with a probability of 95 %."""
 TYPICAL_OBJECTS = 2.0
 """So many more objects on which a group is as right as all of them."""
 
@@ -97,11 +99,12 @@ def some_objects(shard: Shard, of_candidate: NDArray[Any], n_claims: int) -> tup
     return shard.of_objects(chosen), of_candidate[np.repeat(chosen, np.diff(shard.first_candidate))]
 
 
-def shared_errors(claims: Encoded, group: Int, truth: Float) -> float:
+def shared_errors(claims: Encoded, group: Int, truth: Float, surely: float = 0.0) -> float:
     """ρ: how far groups say the same where the truth does not make them, from 0 (by chance) to 1 (always).
 
-    group : (n_sources,)    the group of each source
-    truth : (n_candidates,) q(t_m = z)
+    group  : (n_sources,)    the group of each source
+    truth  : (n_candidates,) q(t_m = z)
+    surely : standard errors that are left off, for what they share at the least
     """
     pairs = Pairs.of(claims, group)
     n, owner = pairs.n, claims.candidate_object()
@@ -131,20 +134,28 @@ def shared_errors(claims: Encoded, group: Int, truth: Float) -> float:
         by_object(pairs.object[pairs.pair], pairs.share**2)
         + by_object(pairs.object, mean**2 + n_wrong[pairs.object] * wrong**2 - 2 * wrong)
     )[owner] - 2 * by_candidate(pairs.share * (mean - wrong)[pairs.pair])  # fmt: skip
-    together = float(np.sum(truth * (residual - squares)))
-    apart = float(np.sum(truth * (n[owner] - 1) * squares))
-    by_chance = INDEPENDENT_OBJECTS * float(np.mean(n * (n - 1.0))) / 4
-    return max(together, 0.0) / (apart + by_chance) if by_chance > 0 else 0.0
+    together = by_object(owner, truth * (residual - squares))
+    apart = by_object(owner, truth * squares) * (n - 1)
+    by_chance = INDEPENDENT_OBJECTS * float(np.mean(n * (n - 1.0))) / 2  # |e|² of a coin
+    if by_chance == 0:
+        return 0.0
+    whole = float(apart.sum()) + by_chance
+    shared = max(float(together.sum()), 0.0) / whole
+    # Objects are drawn, not claims: the error of a ratio of sums over objects.
+    error = float(np.linalg.norm(together - shared * apart)) / whole
+    return max(shared - surely * error, 0.0)
 
 
 def design_effect(claims: Encoded, group: Int, truth: Float) -> float:
-    """By how much what these claims say of groups is overstated: each claim counts for one part in T_m of its object.
+    """By how much, at the least, what these claims say of groups is overstated.
+
+    Each claim counts for one part in T_m of its object.
 
     group : (n_sources,)    the group of each source
     truth : (n_candidates,) q(t_m = z)
     """
     n_claims = np.diff(claims.first_claim)
-    effect = temperature(voices_by_object(claims, group), shared_errors(claims, group, truth))
+    effect = temperature(voices_by_object(claims, group), shared_errors(claims, group, truth, SURELY))
     return float(n_claims.sum() / np.sum(n_claims / effect))
 
 

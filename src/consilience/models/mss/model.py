@@ -73,8 +73,8 @@ class MSS:
     """"partition" gives every source one group, searches for the best partition and learns all settings from the data;
     "structured" climbs from random memberships under fixed settings; "mean-field" is the paper's six updates."""
     concentration: float | None = None
-    """κ: two sources share a group with prior probability 1 / (1 + κ). None learns it under partition inference, and is
-    5 otherwise."""
+    """κ: two sources share a group with prior probability 1 / (1 + κ). None learns it under partition inference, and
+    raises it to the power of `fit.learned["design_effect"]` where strangers share mistakes; it is 5 otherwise."""
     true_count: tuple[float, float] | None = None
     """η: soft counts of the true value. Learned under partition inference; None is (0.1, 10) for structured, (1, 5) for
     mean-field."""
@@ -291,10 +291,12 @@ class MSS:
                     agreement=agreement,
                 )
         if self.inference == "partition":
-            behind_best = [{**start, "behind": starts[0]["bound"] - start["bound"]} for start in starts[1:]]
-            for other in (*behind_best, *found.rivals):
+            best = starts[0]["bound"]
+            behind_best = [{**start, "behind": best - start["bound"]} for start in starts[1:]]
+            close = [start for start in behind_best if start["behind"] < max(DOUBT, CLOSE * abs(best))]
+            for other in (*close, *found.rivals):
                 behind, agreement = other["behind"], other["agreement"]
-                if 1 - agreement > DIFFERENT and behind < max(DOUBT, CLOSE * abs(starts[0]["bound"])):
+                if 1 - agreement > DIFFERENT:
                     yield Caution(
                         f"Another story explains the claims nearly as well ({behind:,.0f} nats less) and decides "
                         f"{1 - agreement:.0%} of the objects otherwise: check some of them by hand, and give "

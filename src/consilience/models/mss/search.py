@@ -65,8 +65,8 @@ LONG = 5.0
 """Steps that counts take at a time: one at a time they creep."""
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
-DEAREST = 500.0
-"""Nats by which groups can become dearer: nothing more could be told from it."""
+DEAREST = 690.0
+"""The largest ln κ of doubted groups: κ must be a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,23 +174,19 @@ class Search:
         return story
 
     def carried(self, story: Story) -> Story:
-        """A story that grew on fewer objects, or with another κ, on these and with this one."""
-        kappa = story.beliefs.concentration if self.concentration is None else self.concentration
-        return self._evaluate(story.grouping, replace(story.beliefs, concentration=kappa))
+        """A story that grew on fewer objects, on these."""
+        return self._evaluate(story.grouping, story.beliefs)
 
-    def doubted(self, story: Story) -> float | None:
-        """κ where what all share is not taken for evidence of groups; None where that makes no difference, or κ was
-        given.
+    def doubt(self, story: Story) -> float:
+        """The design effect T: by how much what strangers share overstates the evidence of this story's groups. 1 where
+        there are none, or κ was given, or it makes no difference.
 
-        That two sources belong together must outweigh ln κ. Claims that overstate it by the design effect T must
-        outweigh T times as much.
+        That two sources belong together must outweigh ln κ. Claims that overstate it must outweigh T times as much.
         """
-        if self.concentration is not None:
-            return None
-        kappa = story.beliefs.concentration
+        if self.concentration is not None or story.grouping.size.max() <= 1:
+            return 1.0
         effect = design_effect(self.table.here, story.grouping.group, self._truth(story))
-        dearer = (effect - 1) * np.log(kappa)
-        return float(kappa * np.exp(min(dearer, DEAREST))) if dearer > ENOUGH else None
+        return effect if (effect - 1) * np.log(story.beliefs.concentration) > ENOUGH else 1.0
 
     def agreement(self, story: Story, other: Story) -> float:
         """The share of objects that two stories decide alike."""
@@ -437,8 +433,9 @@ class Search:
         return first
 
 
-def as_partition(story: Story) -> Partition:
-    """The groups that have sources, the largest first, as a finished fit keeps them."""
+def as_partition(story: Story, concentration: float) -> Partition:
+    """The groups that have sources, the largest first, as a finished fit keeps them; κ as it was before groups were
+    doubted."""
     grouping = story.grouping
     size = grouping.size
     order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
@@ -454,7 +451,7 @@ def as_partition(story: Story) -> Partition:
         group=group,
         membership=membership,
         group_reliability=in_general[order],
-        sticks=np.column_stack([1.0 + size[order], beliefs.concentration + beyond]),
+        sticks=np.column_stack([1.0 + size[order], concentration + beyond]),
         kind_reliability=grouping.reliability[order],
         habit=grouping.habit[order],
     )
