@@ -38,6 +38,7 @@ def best_partition(
     """Of a large table some objects tell where to look for groups, more of them who belongs where, and all of them
     what follows. Where strangers turn out to share mistakes, groups are looked for once more, and must show more."""
     few, many = samples(whole.table, seed)
+    rough = whole.tolerance * (1.0 if many is few else ROUGH)
     stop = Event()
     agreeing: tuple[Int, ...] = ()
     # Where nobody can be moved, other starts would stay where they begin.
@@ -70,21 +71,22 @@ def best_partition(
             ]
         )
 
-    def tell(concentration: float | None, again: str = "") -> Told:
-        """The story of every start, the best moved further and settled on the larger sample."""
-        tolerance = whole.tolerance * (1.0 if many is few else ROUGH)
-        search = replace(
-            whole, table=few, tolerance=tolerance, concentration=concentration, agreeing=agreeing
-        )
+    def starts(concentration: float | None, again: str = "") -> Told:
+        """The story that grows from every start."""
+        search = replace(whole, table=few, tolerance=rough, concentration=concentration, agreeing=agreeing)
 
         def grow(j: int) -> tuple[Story, Path]:
             path = path_of(f"start {j + 1}/{n_starts}{again}")
             return replace(search, path=path).start(j, np.random.default_rng([seed, j])), path
 
-        grown = _best_first(few.runner.map(grow, range(n_starts), stop))
+        return _best_first(few.runner.map(grow, range(n_starts), stop))
+
+    def further(grown: Told, concentration: float | None, again: str = "") -> Told:
+        """The best story moved further and, of a large table, settled on the larger sample."""
         best, path = grown[0]
         moving = path_of(f"larger moves{again}")
-        best = replace(search, path=moving).move(best, np.random.default_rng([seed, MOVES]))
+        search = replace(whole, table=few, tolerance=rough, concentration=concentration, path=moving)
+        best = search.move(best, np.random.default_rng([seed, MOVES]))
         path.records.extend(moving.records)
         grown[0] = best, path
         if many is not few:
@@ -95,12 +97,15 @@ def best_partition(
             grown[0] = search.settle(search.gather(best, settling), settling), path
         return grown
 
-    grown, rivals = tell(whole.concentration), []
+    grown, rivals = starts(whole.concentration), []
+    if many is not few:
+        grown = further(grown, whole.concentration)  # copiers who are not together yet are no strangers
     undoubting = replace(whole, table=many)
     doubt, kappa = undoubting.doubt(grown[0][0]), grown[0][0].beliefs.concentration
     if doubt > 1:
         dear = float(np.exp(min(doubt * np.log(kappa), DEAREST)))
-        before, grown, whole = grown, tell(dear, " anew"), replace(whole, concentration=dear)
+        before, grown = grown, further(starts(dear, " anew"), dear, " anew")
+        whole = replace(whole, concentration=dear)
         best = undoubting.converge(undoubting.carried(grown[0][0]), sweeps=4)
         highest = max(best.bound, before[0][0].bound)
         rivals = [
@@ -108,6 +113,8 @@ def best_partition(
             for story, _ in before
             if highest - story.bound < max(DOUBT, CLOSE * abs(highest))
         ]
+    elif many is few:
+        grown = further(grown, whole.concentration)
     if many is not whole.table:
         grown = carry(grown, "all objects", whole)
         best, path = grown[0]
