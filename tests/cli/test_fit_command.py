@@ -125,7 +125,7 @@ def test_gold_under_other_names_is_not_sent_to_the_options_of_the_claims(
     done = run("fit", claims, "--truth", tmp_path / "gold.csv")
     assert done.exit_code == 2
     assert "Columns found: 'country', 'city'" in done.stderr
-    assert "Rename it in this file" in done.stderr
+    assert "Rename a column of this file" in done.stderr
     assert "--object" not in done.stderr
 
 

@@ -102,5 +102,7 @@ def read_gold(table: str, object_: str | None, value: str | None) -> Truths:
                 raise
             errors.append(error)
     # --object and --value say what the claims call them: they cannot help here too.
-    advice = 'Rename it in this file, to what the claims call theirs or to a usual name: "object", "value".'
+    advice = (
+        'Rename a column of this file, to what the claims call theirs or to a usual name: "object", "value".'
+    )
     raise ClaimsError(table, [replace(problem, advice=advice) for problem in errors[-1].problems])

@@ -91,12 +91,16 @@ def independence(of: Worth) -> str:
         return ""
     tested = f"(permutation test on squared counts, p = {of.p_value:.2g})"
     times = f"{of.shared:.2g}"
-    if (
-        of.shared <= 1 or times == "1"
-    ):  # and however small p is: sources share no more than chance does on average
+    is_chance = of.p_value > CHANCE
+    if of.shared <= 1 or (
+        times == "1" and is_chance
+    ):  # the first however small p is: it is no more than chance gives
         return f"Pair by pair, sources share about as many mistakes as independent ones would, or fewer {tested}."
-    chance = "which may be chance" if of.p_value > CHANCE else "more than chance explains"
-    return f"Pair by pair, sources share {times} times the mistakes that independent ones would, {chance} {tested}."
+    more = (
+        f"{share(of.shared - 1)} more mistakes than" if times == "1" else f"{times} times the mistakes that"
+    )
+    chance = "which may be chance" if is_chance else "more than chance explains"
+    return f"Pair by pair, sources share {more} independent ones would, {chance} {tested}."
 
 
 def reliability(of: Sources) -> str:

@@ -344,6 +344,11 @@ def _check(model: MSS) -> None:
         raise SettingsError("inference", "one of " + ", ".join(INFERENCES), model.inference)
     if model.select not in (None, "grid"):
         raise SettingsError("select", "None or 'grid'", model.select)
+    if model.inference == "partition":
+        for setting in ("true_count", "false_count", "reliability", "max_groups", "select"):
+            if getattr(model, setting) is not None:
+                expected = "None: partition inference finds it itself; use inference='structured' to set it"
+                raise SettingsError(setting, expected, getattr(model, setting))
     for setting in ("true_count", "false_count", "reliability"):
         given = getattr(model, setting)
         if given is not None:
@@ -358,10 +363,6 @@ def _check(model: MSS) -> None:
         if getattr(model, setting) is not None or setting != "max_groups":
             object.__setattr__(model, setting, whole_number(setting, getattr(model, setting), 1))
     if model.inference == "partition":
-        for setting in ("true_count", "false_count", "reliability", "max_groups", "select"):
-            if getattr(model, setting) is not None:
-                expected = "None: partition inference finds it itself; use inference='structured' to set it"
-                raise SettingsError(setting, expected, getattr(model, setting))
         return
     prior = model._prior()
     for setting in ("true_count", "false_count", "reliability", "concentration"):
