@@ -92,9 +92,8 @@ def independence(of: Worth) -> str:
     tested = f"(permutation test on squared counts, p = {of.p_value:.2g})"
     times = f"{of.shared:.2g}"
     is_chance = of.p_value > CHANCE
-    if of.shared <= 1 or (
-        times == "1" and is_chance
-    ):  # the first however small p is: it is no more than chance gives
+    # However small p is, a share of 1 or less is no more than chance gives.
+    if of.shared <= 1 or (times == "1" and is_chance):
         return f"Pair by pair, sources share about as many mistakes as independent ones would, or fewer {tested}."
     more = (
         f"{share(of.shared - 1)} more mistakes than" if times == "1" else f"{times} times the mistakes that"

@@ -66,7 +66,7 @@ def answer(found: Found, seed: int) -> Answer:
         _, seen = run(_look, shards, found.table.n_claims, None, best)
         some, of_some = joined([piece for piece, _ in seen]), np.concatenate([truth for _, truth in seen])
         shared = learned["shared_errors"] = shared_errors(some, group, of_some)
-        learned["design_effect"] = found.doubt
+        learned["design_effect"] = found.design_effect
         truth, right = run(_temper, shards, group, shared, best)
         reliability = right_claims(right, group)
     return Answer(truth, decisions[0], ties[0], agreement, reliability, connected, learned)

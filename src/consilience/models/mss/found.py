@@ -22,8 +22,8 @@ class Found:
     prior: Prior | Beliefs
     trace: tuple[Mapping[str, float], ...]
     converged: bool
-    doubt: float = 1.0
-    """The design effect by which groups must show more than chance."""
+    design_effect: float = 1.0
+    """T, by which evidence of groups was discounted."""
     rivals: Sequence[Mapping[str, float]] = ()
     """Stories that were told before groups were doubted, and were close then: how far they were behind, and on what
     share of the objects that were looked at they agree with the answer."""

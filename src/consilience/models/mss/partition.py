@@ -101,9 +101,9 @@ def best_partition(
     if many is not few:
         grown = further(grown, whole.concentration)  # copiers who are not together yet are no strangers
     undoubting = replace(whole, table=many)
-    doubt, kappa = undoubting.doubt(grown[0][0]), grown[0][0].beliefs.concentration
-    if doubt > 1:
-        dear = float(np.exp(min(doubt * np.log(kappa), DEAREST)))
+    effect, kappa = undoubting.design_effect(grown[0][0]), grown[0][0].beliefs.concentration
+    if effect > 1:
+        dear = float(np.exp(min(effect * np.log(kappa), DEAREST)))
         before, grown = grown, further(starts(dear, " anew"), dear, " anew")
         whole = replace(whole, concentration=dear)
         best = undoubting.converge(undoubting.carried(grown[0][0]), sweeps=4)
@@ -124,11 +124,11 @@ def best_partition(
         table=whole.table,
         locals=[story.locals for story, _ in grown],
         starts=[{"bound": story.bound, "sweeps": p.swept + len(p.records)} for story, p in grown],
-        groups=as_partition(best, kappa if doubt > 1 else best.beliefs.concentration),
+        groups=as_partition(best, kappa if effect > 1 else best.beliefs.concentration),
         prior=best.beliefs,
         trace=path.rising(best.bound),
         converged=best.converged,
-        doubt=doubt,
+        design_effect=effect,
         rivals=rivals,
     )
 

@@ -177,7 +177,7 @@ class Search:
         """A story that grew on fewer objects, on these."""
         return self._evaluate(story.grouping, story.beliefs)
 
-    def doubt(self, story: Story) -> float:
+    def design_effect(self, story: Story) -> float:
         """The design effect T: by how much what strangers share overstates the evidence of this story's groups. 1 where
         there are none, or κ was given, or it makes no difference.
 
