@@ -281,9 +281,27 @@ def test_relocation_gains_what_it_says_and_kernels_move_alike():
     assert moves > 100
 
 
+def test_groups_without_hope_would_not_have_been_chosen(monkeypatch):
+    """Whether all groups are weighed exactly or only those that can be better, the same moves are made."""
+    moves = 0
+    for seed in range(80):
+        claims, shard, given, beliefs = table(seed, crowded=seed % 10 == 9)
+        order = np.random.default_rng(seed).permutation(claims.n_sources)
+        found = []
+        for often in (0.0, np.inf):
+            monkeypatch.setattr(numba_relocate, "OFTEN", often)
+            found.append(relocate(shard, given, beliefs, order))
+        (one, *told), (other, *told_other) = found
+        assert told[0] == told_other[0]
+        assert told[1] == pytest.approx(told_other[1], rel=1e-12)
+        for f in fields(one):
+            assert np.array_equal(getattr(one, f.name), getattr(other, f.name)), (seed, f.name)
+        moves += told[0]
+    assert moves > 100
+
+
 def test_threads_that_look_ahead_change_no_move(monkeypatch):
     monkeypatch.setattr(numba_relocate, "TOGETHER", 10)
-    monkeypatch.setattr(numba_relocate, "SELDOM", 3)
     moves = 0
     for seed in range(40):
         claims, shard, given, beliefs = table(seed, crowded=seed % 10 == 9)
@@ -303,19 +321,18 @@ def test_threads_wait_for_each_other_before_anything_changes(monkeypatch):
     """Some find at once what others still look for."""
     running, really = [], numba_relocate._relocate
 
-    def watched(order, first, past, only_look, *rest):
+    def watched(order, would, only_look, *rest):
         assert only_look or not running
         if only_look:
-            running.append(first)
-            time.sleep(0.002 * (first > min(running)))
-        done = really(order, first, past, only_look, *rest)
+            running.append(tuple(order))
+            time.sleep(0.002 * (len(running) - 1))
+        done = really(order, would, only_look, *rest)
         if only_look:
-            running.remove(first)
+            running.remove(tuple(order))
         return done
 
     monkeypatch.setattr(numba_relocate, "_relocate", watched)
     monkeypatch.setattr(numba_relocate, "TOGETHER", 40)
-    monkeypatch.setattr(numba_relocate, "SELDOM", 3)
     for seed in range(20):
         claims, shard, given, beliefs = table(seed)
         order = np.random.default_rng(seed).permutation(claims.n_sources)

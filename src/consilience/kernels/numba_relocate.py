@@ -3,11 +3,12 @@ their objects.
 
 What is said of every object is kept, in linear weights. A source is divided out of its objects to be weighed, and
 multiplied in where it ends if that is elsewhere. One claim more multiplies E by (η + n) / (θ + n). Which groups are
-better than where it is now is decided exactly; most are ruled out before by a tangent of the evidence, which is concave
-in what a group is like.
+better than where it is now is decided exactly, of those that can be: most are ruled out by where they agree with the
+source, without a look at what they are like (`_hope`), or by tangents of the evidence, which is concave in that.
 
-To weigh a source changes nothing that others see. So where few move several are weighed side by side, and those after
-the first that moves once more: the same moves in the same order.
+To weigh a source changes nothing that others see. So where few move, many are weighed side by side, and those that
+would move once more in their order: each move is exact. Who would not have moved before the others did is asked again
+in the next pass.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from consilience.claims.encoding import Float, Int, Shard, offsets
@@ -49,9 +51,15 @@ LINE = 64
 """Bytes of such a line."""
 LANDMARKS = 32
 """Groups that are landmarks, at the most: their tangents tell of most others that they cannot be better."""
-TOGETHER, SELDOM = 20_000, 5_000
-"""Claims of the sources that are weighed side by side, and between two that move, at the least, where it is done."""
-TURN, NATS, FACTOR, MET = range(4)
+TOGETHER = 20_000
+"""Claims of the sources that are weighed side by side."""
+RESTLESS = 0.1
+"""The share of them that may change for it to pay: those are weighed twice."""
+OFTEN = 4.0
+"""Times that a source meets each group, on average, beyond which all are weighed exactly: few could be ruled out."""
+NATS, FACTOR, TURN = range(3)
+MET = 1e-9
+"""Nats that a group is hoped to add in any case where it was met: so that it shows."""
 NO, YES = np.int64(0), np.int64(1)
 """Not False and True: as literals they would be types of their own, and what takes them compiled for each."""
 
@@ -61,6 +69,7 @@ class Lone(NamedTuple):
 
     here, elsewhere : (n_claims, KINDS)     q(d, its claim is true), q(d, it is not), without it
     domain, label   : (n_claims,)           K and the claim's label, -1 where there are none
+    chance          : (n_claims,)           probability of each claim, as `_lone` found it last
     beta, alpha     : (KINDS, 2), (KINDS, n_labels)   parameters of q(u) and q(ξ)
     gamma           : (6, n)                all of them with their sums, ψ and lnΓ of them, and room to find these in
     right, habit, habits : (KINDS,), (n_labels, KINDS), (KINDS,)   as in Voices
@@ -71,6 +80,7 @@ class Lone(NamedTuple):
     elsewhere: Float
     domain: Float
     label: Int
+    chance: Float
     beta: Float
     alpha: Float
     gamma: Float
@@ -86,7 +96,7 @@ class Lone(NamedTuple):
         two, each = (KINDS, 2), (KINDS, n_labels)
         return Lone(
             np.empty((n_claims, KINDS)), np.empty((n_claims, KINDS)), np.empty(n_claims), np.empty(n_claims, np.int64),
-            np.empty(two), np.empty(each), np.empty((6, KINDS * (n_labels + 4))),
+            np.empty(n_claims), np.empty(two), np.empty(each), np.empty((6, KINDS * (n_labels + 4))),
             np.empty(KINDS), np.empty(each[::-1]), np.empty(KINDS), np.empty(two), np.empty((KINDS, n_labels + 1)),
         )  # fmt: skip
 
@@ -168,14 +178,17 @@ class Heard(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Groups with claims on a source's objects, and what these add to the evidence, were they silent there.
+    """Groups with claims on a source's objects.
 
-    groups : (n_groups,)     the groups, in the order met
-    met    : (n_groups, MET + 1)   of a group: in which TURN it was met last, what it adds in NATS, and a FACTOR to come
+    groups : (n_groups + 1,)   those met, in the order met; then those of them that are weighed exactly
+    hope   : (n_groups,)       what each can be hoped to add; zeros between sources
+    added  : (n_groups, 4)     of one that is weighed exactly: what its claims on the source's objects add to the
+                               evidence, were it silent there, in NATS and a FACTOR to come; and in which TURN
     """
 
     groups: Int
-    met: Float
+    hope: Float
+    added: Float
 
 
 class Sources(NamedTuple):
@@ -184,11 +197,13 @@ class Sources(NamedTuple):
     first        : (n_sources + 1,)   where the claims of each begin
     object_of    : (n_claims,)        their objects
     value_of     : (n_claims,)        the place of the claim in the object's domain
+    is_close     : (n_sources,)       whether it meets groups OFTEN
     """
 
     first: Int
     object_of: Int
     value_of: Int
+    is_close: NDArray[np.bool_]
 
 
 class Hopes(NamedTuple):
@@ -233,10 +248,12 @@ class Groups(NamedTuple):
 class Scratch(NamedTuple):
     """What a thread weighs sources in.
 
-    turn : (1,)   how many it has weighed
+    turn : (1,)          how many it has weighed
+    q    : (n, KINDS)    q(d, z) of a source's objects without it, one after the other
     """
 
     turn: Int
+    q: Float
     apart: Apart
     lone: Lone
     landmarks: Landmarks
@@ -247,12 +264,13 @@ class Scratch(NamedTuple):
     said: Float
 
     @staticmethod
-    def room(shard: Shard, most: int, n_groups: int, landmarks: Landmarks) -> Scratch:
-        """Room for any source of the shard, of which none has more claims than `most`."""
+    def room(shard: Shard, n_claims: int, n_candidates: int, n_groups: int, landmarks: Landmarks) -> Scratch:
+        """Room for any source of the shard, with so many claims on objects with so many candidates at the most."""
         n_labels = landmarks.habit.shape[1]
         return Scratch(
-            np.zeros(1, np.int64), Apart.room(shard), Lone.room(most, n_labels), landmarks.own(),
-            Near(np.empty(n_groups, np.int64), _lines((n_groups, MET + 1))),
+            np.zeros(1, np.int64), np.empty((n_candidates, KINDS)),
+            Apart.room(shard), Lone.room(n_claims, n_labels), landmarks.own(),
+            Near(np.empty(n_groups + 1, np.int64), np.zeros(n_groups), _lines((n_groups, TURN + 2))),
             np.empty(KINDS), np.empty(KINDS), np.empty((KINDS, 2)), np.empty((KINDS, n_labels + 1)),
         )  # fmt: skip
 
@@ -268,54 +286,65 @@ def relocate(
     counts = counts_of(shard, beliefs, len(group))
     heard = Heard.room(shard, len(reliability), beliefs.n_labels)
     hopes = Hopes.of(beliefs)
-    sources = Sources(first_of_source, *_by_source(objects, first_of_source))
+    object_of, value_of, meets, n_candidates = _by_source(objects, first_of_source)
+    is_close = meets > OFTEN * np.count_nonzero(given.size)
+    sources = Sources(first_of_source, object_of, value_of, is_close)
     state = sources, objects, voices, groups, counts, hopes, heard
-    most, landmarks = int(np.diff(first_of_source).max(initial=1)), Landmarks.among(voices, groups.size)
-    rooms = [Scratch.room(shard, most, len(reliability), landmarks) for _ in range(threads)]
+    landmarks = Landmarks.among(voices, groups.size)
+    most = int(np.diff(first_of_source).max(initial=1)), int(n_candidates.max(initial=1))
+    rooms = [Scratch.room(shard, *most, len(reliability), landmarks) for _ in range(threads)]
     n_claims = np.concatenate([[0], np.diff(first_of_source)[order].cumsum()])
 
     def hear(first: int, past: int, scratch: Scratch) -> None:
         _hear_all(first, past, objects, voices, counts, hopes.share, heard, scratch.apart)
 
-    def look(first: int, past: int, scratch: Scratch) -> int:
-        return int(_relocate(order, first, past, True, *state, scratch)[0])
+    def look(first: int, past: int, scratch: Scratch) -> None:
+        _relocate(order[first:past], would[first:past], True, *state, scratch)
 
-    def first_to_change(first: int, past: int) -> int:
-        """The first source that would, or past the last; every thread looks at as many claims."""
+    def restless(first: int, past: int) -> Int:
+        """Those that would change; every thread looks at as many claims."""
         cuts = np.linspace(n_claims[first], n_claims[past], threads + 1)[1:-1]
         ends = [first, *(first + np.searchsorted(n_claims[first:past], cuts)).tolist(), past]
-        looked = list(pool.map(look, ends[:-1], ends[1:], rooms))  # all have ended before anything changes
-        return next((at for at, end in zip(looked, ends[1:], strict=True) if at < end), past)
+        list(pool.map(look, ends[:-1], ends[1:], rooms))  # all have ended before anything changes
+        return order[first:past][would[first:past]]
 
     _set_singles(voices, counts, heard)
     at, moved, gain, is_calm = 0, 0, 0.0, False
+    would = np.zeros(len(order), np.bool_)
     with ThreadPoolExecutor(threads) as pool:
         ends = [shard.n_objects * part // threads for part in range(threads + 1)]
         list(pool.map(hear, ends[:-1], ends[1:], rooms))
         while at < len(order):
             past = min(max(at + 1, int(np.searchsorted(n_claims, n_claims[at] + TOGETHER))), len(order))
-            first = first_to_change(at, past) if is_calm else at
-            if first < past:
-                past = first + 1 if is_calm else past
-                _, changed, n_moved, risen = _relocate(order, first, past, False, *state, rooms[0])
-                moved, gain = moved + n_moved, gain + risen
-                is_calm = threads > 1 and n_claims[past] - n_claims[at] >= SELDOM * changed
+            asked = restless(at, past) if is_calm else order[at:past]
+            changed, n_moved, risen = _relocate(asked, would[at:past], False, *state, rooms[0])
+            moved, gain = moved + n_moved, gain + risen
+            is_calm = changed <= RESTLESS * (past - at)
             at = past
     return Grouping(group, reliability, habit), moved, gain
 
 
 @compiled
 def _by_source(objects, first_of_source):  # type: ignore[no-untyped-def]
-    """(n_claims,) each: the objects that a source claims, and the place of its claim in their domain."""
+    """(n_claims,) each: the objects that a source claims, and the place of its claim in their domain. (n_sources,)
+    each: how many other claims there are on its objects, and how many candidates."""
     place = first_of_source[:-1].copy()
     object_of = np.empty(len(objects.claim_source), np.int32)
     value_of = np.empty_like(object_of)
+    meets, n_candidates = np.zeros_like(place), np.zeros_like(place)
     for m in range(len(objects.first_claim) - 1):
+        n_claims = objects.first_claim[m + 1] - objects.first_claim[m]
+        size = objects.first_candidate[m + 1] - objects.first_candidate[m]
         for i in range(objects.first_claim[m], objects.first_claim[m + 1]):
-            at = place[objects.claim_source[i]]
-            object_of[at], value_of[at] = m, objects.claim_candidate[i] - objects.first_candidate[m]
-            place[objects.claim_source[i]] += 1
-    return object_of, value_of
+            n = objects.claim_source[i]
+            object_of[place[n]], value_of[place[n]] = (
+                m,
+                objects.claim_candidate[i] - objects.first_candidate[m],
+            )
+            place[n] += 1
+            meets[n] += n_claims - 1
+            n_candidates[n] += size
+    return object_of, value_of, meets, n_candidates
 
 
 @inlined
@@ -357,6 +386,7 @@ def _lone(n_claims, lone, right, habit, habits, counts, reliable, said):  # type
             own = habit[label[j], d] if n_labels > 1 else habit[0, d] / domain[j]
             each += right[d] * (here[j, d] * eta + elsewhere[j, d] * theta)
             each += (here[j, d] + elsewhere[j, d]) * (own * (eta - theta) + habits[d] * theta)
+        lone.chance[j] = each * per_total
         product *= each * per_total
         if product < SMALL:
             evidence += log(product)
@@ -693,60 +723,78 @@ def _set_singles(voices, counts, heard):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _meet(m, y, j, old, n_near, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
-    """What the others say of object m, that a source's claim j is on and was taken out of, and what its groups would
-    add. Returns how many groups have been met."""
-    apart, lone, met, turn = scratch.apart, scratch.lone, scratch.near.met, scratch.turn[0]
-    right_alone, mass = scratch.right_alone, scratch.mass
-    n_labels, bits, key, eta, theta = voices.habit.shape[1], objects.bits, heard.key, counts.eta, counts.theta
-    here, elsewhere, domain, label = lone.here, lone.elsewhere, lone.domain, lone.label
-    at, past, start = objects.first_claim[m], objects.first_claim[m + 1], objects.first_candidate[m]
-    size = objects.first_candidate[m + 1] - start
-    domain[j] = domain_of(m, objects)
-    label[j] = objects.label[start + y] if n_labels > 1 else -1
+def _adds(m, y, j, first, past, without, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
+    """How much more probable a source's claim j, of y on object m, is from a group with claims there, from `first` on,
+    than were it silent there; but for one claim of the key `without`."""
+    apart, lone, right_alone, mass = scratch.apart, scratch.lone, scratch.right_alone, scratch.mass
+    n_labels, key, bits = voices.habit.shape[1], heard.key, objects.bits
     for d in range(KINDS):
-        here[j, d] = apart.q[y, d]
-        elsewhere[j, d] = apart.q_unclaimed[d]
-        for k in range(size):
-            if k != y:
-                elsewhere[j, d] += apart.q[k, d]
-        right_alone[d] = here[j, d] * eta + elsewhere[j, d] * theta
-        mass[d] = here[j, d] + elsewhere[j, d]
-    while at < past:
-        first, at = at, _end_of_run(at, past, bits, key)
-        g = key[first] >> bits
-        without = (old << bits) + y if g == old else np.int64(-1)
-        others = at - first - (1 if g == old else 0)
-        if others == 0:
-            continue
-        if met[g, TURN] != turn:
-            met[g, TURN], met[g, NATS], met[g, FACTOR] = turn, 0.0, 1.0
-            scratch.near.groups[n_near] = g
-            n_near += 1
-        if others == 1 and n_labels > 1:
-            value = (key[first] if key[first] != without else key[first + 1]) & ((1 << bits) - 1)
-            met[g, FACTOR] *= _joined_single(
-                g, value, objects.label[start + value], y, label[j], n_labels, domain[j], counts, heard, apart,
-                here[j], right_alone, mass,
-            )  # fmt: skip
-        else:
-            take_apart(m, key, first, at - first, without, objects, voices, counts, apart)
-            met[g, FACTOR] *= _joined(
-                0, y, label[j], domain[j], voices, counts, apart, here[j], right_alone, mass
-            )
-        if not SMALL < met[g, FACTOR] < LARGE:
-            met[g, NATS] += log(met[g, FACTOR])
-            met[g, FACTOR] = 1.0
-    return n_near
+        right_alone[d] = lone.here[j, d] * counts.eta + lone.elsewhere[j, d] * counts.theta
+        mass[d] = lone.here[j, d] + lone.elsewhere[j, d]
+    if past - first == (1 if without < 0 else 2) and n_labels > 1:
+        value = (key[first] if key[first] != without else key[first + 1]) & ((1 << bits) - 1)
+        return _joined_single(
+            key[first] >> bits, value, objects.label[objects.first_candidate[m] + value], y, lone.label[j], n_labels,
+            lone.domain[j], counts, heard, apart, lone.here[j], right_alone, mass,
+        )  # fmt: skip
+    take_apart(m, key, first, past - first, without, objects, voices, counts, apart)
+    return _joined(
+        0, y, lone.label[j], lone.domain[j], voices, counts, apart, lone.here[j], right_alone, mass
+    )
 
 
 @inlined
-def _choose(old, n_near, n_claims, voices, groups, counts, hopes, scratch):  # type: ignore[no-untyped-def]
-    """The group in which the bound is highest, -1 for one of its own, and by how much it rises."""
-    lone, landmarks, met, turn = scratch.lone, scratch.landmarks, scratch.near.met, scratch.turn[0]
-    # Alone: its own reliability and habit, from where they are or from the prior, found in a few rounds.
+def _note_added(g, factor, added):  # type: ignore[no-untyped-def]
+    added[g, FACTOR] *= factor
+    if not SMALL < added[g, FACTOR] < LARGE:
+        added[g, NATS] += log(added[g, FACTOR])
+        added[g, FACTOR] = 1.0
+
+
+@inlined
+def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
+    """What the others say of object m, that a source's claim j is on and was taken out of, and what its own group adds,
+    or all groups. Returns where q of the next object begins, and how many groups have been met."""
+    apart, lone, near, key, bits = scratch.apart, scratch.lone, scratch.near, heard.key, objects.bits
+    at, past, start = objects.first_claim[m], objects.first_claim[m + 1], objects.first_candidate[m]
+    size, turn = objects.first_candidate[m + 1] - start, scratch.turn[0]
+    lone.domain[j] = domain_of(m, objects)
+    lone.label[j] = objects.label[start + y] if voices.habit.shape[1] > 1 else -1
+    for d in range(KINDS):
+        lone.here[j, d] = apart.q[y, d]
+        lone.elsewhere[j, d] = apart.q_unclaimed[d]
+        for k in range(size):
+            if k != y:
+                lone.elsewhere[j, d] += apart.q[k, d]
+    if not is_close:
+        for k in range(size):
+            for d in range(KINDS):
+                scratch.q[at_q + k, d] = apart.q[k, d]
+        while key[at] >> bits != old:
+            at += 1
+        past = _end_of_run(at, past, bits, key)
+    while at < past:
+        first, at = at, _end_of_run(at, past, bits, key)
+        g = key[first] >> bits
+        if g == old and at - first == 1:
+            continue
+        if near.added[g, TURN] != turn:
+            near.added[g, NATS], near.added[g, FACTOR], near.added[g, TURN] = 0.0, 1.0, turn
+            near.groups[n_near] = g
+            n_near += 1
+        without = (old << bits) + y if g == old else np.int64(-1)
+        factor = _adds(m, y, j, first, at, without, objects, voices, counts, heard, scratch)
+        _note_added(g, factor, near.added)
+    return at_q + size, n_near
+
+
+@inlined
+def _alone(old, n_claims, now, groups, counts, hopes, lone):  # type: ignore[no-untyped-def]
+    """The bound with a source on its own: its own reliability and habit, from where they are or from the prior, found
+    in a few rounds, or fewer where it cannot be better than now. Returns what it is, what it is now, and the evidence
+    that is part of it."""
     alone = groups.size[old] == 1
-    now, value, evidence = -np.inf, 0.0, 0.0
+    value, evidence = 0.0, 0.0
     _copy(groups.reliability[old] if alone else hopes.reliability, lone.beta)
     _copy(groups.habit[old] if alone else hopes.habit, lone.alpha)
     for r in range(SETTLING + 1):
@@ -757,51 +805,123 @@ def _choose(old, n_near, n_claims, voices, groups, counts, hopes, scratch):  # t
         value = log(hopes.kappa) - divergence + evidence
         if alone and r == 0:
             now = value
-        if r < SETTLING:
-            _learn_likeness(hopes.reliability, hopes.habit, lone)
-    best, best_group = value, -1
-    highest = evidence + _most(lone) + log(groups.largest[0])
+        if r == SETTLING or (not alone and log(hopes.kappa) + evidence + _most(lone) < now):
+            break
+        _learn_likeness(hopes.reliability, hopes.habit, lone)
+    return value, now, evidence
 
-    # Where it is now comes first: the higher the best so far, the more are ruled out.
-    for t in range(-1, n_near):
-        g = old if t < 0 else scratch.near.groups[t]
-        if (g == old) != (t < 0) or (t < 0 and alone):
+
+@inlined
+def _hope(m, y, j, old, n_near, objects, heard, scratch):  # type: ignore[no-untyped-def]
+    """What groups with claims on object m, that a source's claim j is on, can be hoped to add. Returns how many have
+    been met.
+
+    With P_j(v) the probability of claim j from a silent group that is like v, linear in v, a group g that does not say
+    the same makes it no more probable than P_j(g), and one that does at the most certain. So it adds to the evidence of
+    the source alone, like v, at the most its tangent there, Σ_j P_j(g) / P_j(v) - 1, and for every claim on which it
+    agrees 1 - ln P_j(v).
+    """
+    hope, groups = scratch.near.hope, scratch.near.groups
+    key, bits, mask = heard.key, objects.bits, (np.int64(1) << objects.bits) - 1
+    of_claim = 1.0 - log(scratch.lone.chance[j])
+    last = (old << bits) + y  # its own claim, and others of its group that say the same
+    for i in range(objects.first_claim[m], objects.first_claim[m + 1]):
+        new = key[i]
+        g = new >> bits
+        # Whether claims agree is not to be foreseen: so nothing branches on it.
+        agrees = (new & mask == y) & (new != last)
+        last = new
+        groups[n_near] = g
+        n_near += 1 if hope[g] == 0.0 else 0
+        hope[g] += of_claim if agrees else MET
+    return n_near
+
+
+@inlined
+def _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch):  # type: ignore[no-untyped-def]
+    """Of the groups that were met, those that can be better. Returns how many."""
+    near, lone, turn = scratch.near, scratch.lone, scratch.turn[0]
+    highest, n = evidence + _most(lone) + log(groups.largest[0]), np.int64(0)
+    for t in range(n_near):
+        g = near.groups[t]
+        hope = near.hope[g]
+        near.hope[g] = 0.0
+        if g == old or hope + highest < best:
             continue
-        if met[g, TURN] != turn:
-            met[g, NATS], met[g, FACTOR] = 0.0, 1.0
-        if g != old and met[g, NATS] + log(met[g, FACTOR]) + highest < best:
+        more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
+        if hope + evidence + more + log(groups.size[g]) < best:
             continue
-        others, more = groups.size[g] - (1 if g == old else 0), 0.0
-        if g != old:
-            more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
-            # ln x is at most x - 1: most are ruled out without a logarithm.
-            if met[g, NATS] + met[g, FACTOR] * others - 1.0 + evidence + more < best:
-                continue
-        value = met[g, NATS] + log(met[g, FACTOR] * others)
-        if g != old:
-            if value + evidence + more < best:
-                continue
-            p = landmarks.nearest[g]
-            if landmarks.turn[p] != turn:
-                landmarks.turn[p] = turn
-                landmarks.evidence[p] = _lone(
-                    n_claims, lone, landmarks.right[p], landmarks.habit[p], landmarks.habits[p], counts,
-                    landmarks.reliable[p], landmarks.said[p],
-                )  # fmt: skip
-            more = _tangent(
-                g, voices, landmarks.right[p], landmarks.habit[p], landmarks.reliable[p], landmarks.said[p]
-            )
-            if value + landmarks.evidence[p] + more < best:
-                continue
-        value += _lone(
-            n_claims, lone, voices.right[g], voices.habit[g], voices.habits[g], counts,
-            scratch.reliable, scratch.said,
-        )  # fmt: skip
+        near.groups[n] = g
+        near.added[g, NATS], near.added[g, FACTOR], near.added[g, TURN] = 0.0, 1.0, turn
+        n += 1
+    return n
+
+
+@inlined
+def _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
+    """What groups that can be better add on object m, that a source's claim j is on. Returns where q of the next object
+    begins."""
+    apart, near, turn = scratch.apart, scratch.near, scratch.turn[0]
+    key, bits = heard.key, objects.bits
+    at, past = objects.first_claim[m], objects.first_claim[m + 1]
+    size, is_set = objects.first_candidate[m + 1] - objects.first_candidate[m], False
+    while at < past:
+        first, at = at, _end_of_run(at, past, bits, key)
+        g = key[first] >> bits
+        if near.added[g, TURN] != turn:
+            continue
+        if not is_set:
+            is_set = True
+            for d in range(KINDS):
+                for k in range(size):
+                    apart.q[k, d] = scratch.q[at_q + k, d]
+        factor = _adds(m, y, j, first, at, np.int64(-1), objects, voices, counts, heard, scratch)
+        _note_added(g, factor, near.added)
+    return at_q + size
+
+
+@inlined
+def _value_in(g, others, n_claims, voices, counts, scratch):  # type: ignore[no-untyped-def]
+    """The bound with a source in group g, of so many others, whose claims on the source's objects are weighed."""
+    added = scratch.near.added
+    value = added[g, NATS] + log(added[g, FACTOR] * others)
+    return value + _lone(
+        n_claims, scratch.lone, voices.right[g], voices.habit[g], voices.habits[g], counts,
+        scratch.reliable, scratch.said,
+    )  # fmt: skip
+
+
+@inlined
+def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, counts, scratch):  # type: ignore[no-untyped-def]
+    """The group in which the bound is highest, and how high, of those that were weighed and the best so far."""
+    lone, landmarks, added, turn = scratch.lone, scratch.landmarks, scratch.near.added, scratch.turn[0]
+    for t in range(n_near):
+        g = scratch.near.groups[t]
         if g == old:
-            now = value
+            continue
+        more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
+        # ln x is at most x - 1: most are ruled out without a logarithm.
+        if added[g, NATS] + added[g, FACTOR] * groups.size[g] - 1.0 + evidence + more < best:
+            continue
+        value = added[g, NATS] + log(added[g, FACTOR] * groups.size[g])
+        if value + evidence + more < best:
+            continue
+        p = landmarks.nearest[g]
+        if landmarks.turn[p] != turn:
+            landmarks.turn[p] = turn
+            landmarks.evidence[p] = _lone(
+                n_claims, lone, landmarks.right[p], landmarks.habit[p], landmarks.habits[p], counts,
+                landmarks.reliable[p], landmarks.said[p],
+            )  # fmt: skip
+        more = _tangent(
+            g, voices, landmarks.right[p], landmarks.habit[p], landmarks.reliable[p], landmarks.said[p]
+        )
+        if value + landmarks.evidence[p] + more < best:
+            continue
+        value = _value_in(g, groups.size[g], n_claims, voices, counts, scratch)
         if value > best:
             best, best_group = value, g
-    return best_group, best - now
+    return best, best_group
 
 
 @inlined
@@ -834,27 +954,48 @@ def _seat(n, to, empty, voices, groups, counts, hopes, heard, lone):  # type: ig
 
 @bare
 def _relocate(  # type: ignore[no-untyped-def]
-    order, first, past, only_look, sources, objects, voices, groups, counts, hopes, heard, scratch
+    order, would, only_look, sources, objects, voices, groups, counts, hopes, heard, scratch
 ):  # fmt: skip
-    """Weigh some sources in their order and move them, or only look for the first that would change. Returns where in
-    the order it ended, how many changed, how many of those moved, and how much the bound rose."""
+    """Weigh sources in their order and move them, or only note who would change. Returns how many changed, how many of
+    those moved, and how much the bound rose."""
     empty, changed, moved, gain = np.int64(0), 0, 0, 0.0
-    for i in range(first, past):
+    for i in range(len(order)):
         n = order[i]
-        old, n_near = voices.group[n], np.int64(0)
+        old, start, n_claims = voices.group[n], sources.first[n], sources.first[n + 1] - sources.first[n]
         scratch.turn[0] += 1
-        for j in range(sources.first[n], sources.first[n + 1]):
-            m, y = np.int64(sources.object_of[j]), np.int64(sources.value_of[j])
-            _fetch(j, sources.first[n + 1], sources.object_of, objects, heard)
+        scratch.near.added[old, NATS], scratch.near.added[old, FACTOR] = 0.0, 1.0
+        at_q, n_near, is_close = np.int64(0), np.int64(0), sources.is_close[n]
+        for j in range(n_claims):
+            m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
+            _fetch(start + j, start + n_claims, sources.object_of, objects, heard)
             _change(m, old, y, YES, objects, voices, counts, hopes.share, heard, scratch.apart)
-            n_near = _meet(m, y, j - sources.first[n], old, n_near, objects, voices, counts, heard, scratch)
-        to, risen = _choose(
-            old, n_near, sources.first[n + 1] - sources.first[n], voices, groups, counts, hopes, scratch
-        )
+            at_q, n_near = _stand_back(
+                m, y, j, old, is_close, at_q, n_near, objects, voices, counts, heard, scratch
+            )
+        # Where it is now comes first: the higher the best so far, the more are ruled out.
+        now, to = -np.inf, np.int64(-1)
+        if groups.size[old] > 1:
+            now = _value_in(old, groups.size[old] - 1, n_claims, voices, counts, scratch)
+        best, now, evidence = _alone(old, n_claims, now, groups, counts, hopes, scratch.lone)
+        if now > best and groups.size[old] > 1:
+            best, to = now, old
+        if not is_close:
+            n_near = np.int64(0)
+            for j in range(n_claims):
+                m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
+                n_near = _hope(m, y, j, old, n_near, objects, heard, scratch)
+            n_near = _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch)
+            at_q = np.int64(0)
+            for j in range(n_claims if n_near > 0 else 0):
+                m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
+                at_q = _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch)
+        best, to = _choose(old, n_near, n_claims, best, to, evidence, voices, groups, counts, scratch)
+        risen = best - now
         stays = to == old or (to < 0 and groups.size[old] == 1)
-        if risen > (OF_ITS_OWN if stays else 1e-9):
-            if only_look:
-                return i, changed, moved, gain
+        changes = risen > (OF_ITS_OWN if stays else 1e-9)
+        if only_look:
+            would[i] = changes
+        elif changes:
             changed += 1
             moved += 0 if stays else 1
             gain += risen
@@ -864,4 +1005,4 @@ def _relocate(  # type: ignore[no-untyped-def]
                 for j in range(sources.first[n], sources.first[n + 1]):
                     m, y, g = np.int64(sources.object_of[j]), np.int64(sources.value_of[j]), voices.group[n]
                     _note_change(m, g, y, out, objects, voices, counts, hopes.share, heard, scratch.apart)
-    return past, changed, moved, gain
+    return changed, moved, gain

@@ -94,8 +94,9 @@ def relocate(
     shard   : all claims as one shard
     threads : how many may help; nothing but time depends on it
     A group is a choice if it claims anything on an object of the source's. Reliabilities of groups stay as they are; a
-    source on its own brings its own, if it moves there or that is worth it. Returns the new grouping, how many sources
-    moved, and how much the bound rose.
+    source on its own brings its own, if it moves there or that is worth it. A kernel may leave sources where they are
+    that shortly before their turn had nothing to gain. Returns the new grouping, how many sources moved, and how much
+    the bound rose.
     """
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
     moved, gain = 0, 0.0

@@ -10,9 +10,11 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln, logsumexp, zeta
 
 from consilience.claims.encoding import Float
+from consilience.kernels.numpy_partition import update_groups
 from consilience.kernels.state import (
     Beliefs,
     Grouping,
@@ -28,7 +30,8 @@ tell the kinds apart; what they mean, the data decide."""
 PSEUDO_GROUPS = 3.0
 """How many groups the start's b is worth when b is learned."""
 TRUE_COUNT = 20.0
-"""η at the start; θ follows from how faithfully members are taken to repeat their group's opinion."""
+"""η at the start and at the least; θ follows from how faithfully members are taken to repeat their group's opinion.
+With a smaller η a group departs from its opinion as one, which is what being unreliable is: u could not be told."""
 COUNT_PRIOR = ((1.1, 0.02), (1.1, 0.1))
 """Gamma priors (shape, rate) of η and θ: keep them finite."""
 STANDING_OUT = 1.2
@@ -37,6 +40,12 @@ HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
 """Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
+LONG, SURE = np.array([5.0, 2.0]), np.ones(2)
+"""Steps that η and θ take at a time: one at a time they creep, and with more θ swings about."""
+NEAR = 0.01
+"""Where b and h change by less than this share they are as good as learned."""
+SLOWEST = 0.9
+"""The largest share of a step that the next is taken to be: with it, as many as ten are taken at once."""
 DIGITS = 10
 """Decimal digits that are kept of what is learned: see `_rounded`."""
 ALONE = 5.0
@@ -66,14 +75,41 @@ def start_beliefs(
 
 
 def learn(
-    stats: GroupingStats, given: Grouping, beliefs: Beliefs, *, stride: float, concentration: bool
-) -> Beliefs:
-    """Beliefs that fit the groups and objects better, each block at or nearer its optimum.
+    stats: GroupingStats,
+    given: Grouping,
+    beliefs: Beliefs,
+    *,
+    is_sure: bool,
+    counts: bool,
+    concentration: bool,
+) -> tuple[Grouping, Beliefs]:
+    """The global step: what groups are like by what the objects say, and beliefs that fit both better.
 
-    stride        : how far the counts go, in steps that are sure not to lower the bound; 0 leaves them
+    is_sure       : whether the bound must not fall; else what creeps is taken further at once, and it rarely does
+    counts        : whether η and θ are learned
     concentration : whether κ is learned
     """
     occupied = given.size > 0
+    grouping = update_groups(stats, given, beliefs)
+    learned = _learn_likeness(grouping, occupied, beliefs)
+    if not is_sure and _apart(beliefs, learned) > NEAR:
+        # Groups are like their prior, and the prior is like the groups: together they creep.
+        again = _learn_likeness(update_groups(stats, given, learned), occupied, learned)
+        learned = _further(beliefs, learned, again)
+        grouping = update_groups(stats, given, learned)
+    share = (from_fixed(stats.share) + 1) * (beliefs.share > 0)
+    learned = replace(learned, share=share / share.sum())
+    if counts:
+        learned = _learn_counts(from_two_words(stats.counts), learned, SURE if is_sure else LONG)
+    if concentration:
+        n_groups, n_sources, kappa = int(occupied.sum()), len(given.group), beliefs.concentration
+        slope = digamma(kappa + n_sources) - digamma(kappa)
+        learned = replace(learned, concentration=float((n_groups + n_sources) / (slope + 1 / ALONE)))
+    return grouping, learned
+
+
+def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Beliefs) -> Beliefs:
+    """b and h, the optimum given what groups are like."""
     n_groups = int(occupied.sum())
     log_u = np.einsum("gdr->dr", given.log_reliability[occupied])  # (kinds, 2)
     reliability = _learn_reliability(log_u, n_groups, beliefs.reliability)
@@ -81,22 +117,37 @@ def learn(
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
         habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
-    share = (from_fixed(stats.share) + 1) * (beliefs.share > 0)
-    learned = replace(
-        beliefs, reliability=_rounded(reliability), habit=_rounded(habit), share=share / share.sum()
-    )
-    if stride:
-        learned = _learn_counts(from_two_words(stats.counts), learned, stride)
-    if concentration:
-        n_sources, kappa = len(given.group), beliefs.concentration
-        slope = digamma(kappa + n_sources) - digamma(kappa)
-        learned = replace(learned, concentration=float((n_groups + n_sources) / (slope + 1 / ALONE)))
-    return learned
+    return replace(beliefs, reliability=_rounded(reliability), habit=_rounded(habit))
+
+
+def _apart(one: Beliefs, other: Beliefs) -> float:
+    """The largest change of b or h, as a share."""
+    changes = (np.log(getattr(one, name) / getattr(other, name)) for name in ("reliability", "habit"))
+    return max(float(np.abs(change).max()) for change in changes)
+
+
+def _further(one: Beliefs, two: Beliefs, three: Beliefs) -> Beliefs:
+    """Of three beliefs, each learned from the one before, b and h where they lead: Aitken's extrapolation, by kind."""
+
+    def beyond(*learned: Float) -> Float:
+        before, now, after = np.log(learned)
+        first, second = now - before, after - now
+        square = np.sum(first**2, axis=1, keepdims=True)
+        shrinks = np.sum(first * second, axis=1, keepdims=True) / np.where(square > 0, square, 1.0)
+        ratio = np.clip(shrinks, 0.0, SLOWEST)
+        further: Float = np.exp(after + second * ratio / (1 - ratio))
+        return further
+
+    reliability = beyond(one.reliability, two.reliability, three.reliability)
+    if reliability[0, 1] < reliability[0, 0]:
+        reliability[0] = three.reliability[0]
+    habit = beyond(one.habit[:, None], two.habit[:, None], three.habit[:, None])[:, 0]
+    return replace(three, reliability=_rounded(reliability), habit=_rounded(np.clip(habit, *HABIT_RANGE)))
 
 
 def _rounded(x: Float) -> Float:
-    """To so many digits as are the same whatever order things are summed in. Long strides of the counts can swing about
-    the optimum ever wider: rounding errors, and with them the names of things, would show."""
+    """To so many digits as are the same whatever order things are summed in. Where strides are long, rounding errors
+    can grow from sweep to sweep: the names of things would show."""
     scale = 10.0 ** (DIGITS - np.ceil(np.log10(x)))
     rounded: Float = np.rint(x * scale) / scale
     return rounded
@@ -137,17 +188,19 @@ def _log_reliability_mass(d: int) -> float:
     return float(logsumexp(_log_reliability_density(np.exp(grid), d) + grid.sum(axis=-1)) + cell)
 
 
-def _learn_counts(slopes: Float, beliefs: Beliefs, stride: float) -> Beliefs:
+def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float) -> Beliefs:
     """A step of Minka's fixed point for η and θ, or several in its direction. Where the opinion would no longer stand
     out, one step at the most, and of that no more than leaves it standing: any part of a step is sure too."""
     eta, theta = beliefs.true_count, beliefs.false_count
     (shape_true, rate_true), (shape_false, rate_false) = COUNT_PRIOR
     log_eta = np.log((eta * slopes[0] + shape_true - 1) / (slopes[1] + rate_true) / eta)
     log_theta = np.log((theta * slopes[2] + shape_false - 1) / (slopes[3] + rate_false) / theta)
-    room, closing = np.log(eta / (STANDING_OUT * theta)), log_theta - log_eta
-    if closing > 0 and stride * closing > room:
-        stride = min(1.0, max(room, 0.0) / closing)
-    counts = _rounded(np.array([eta * np.exp(stride * log_eta), theta * np.exp(stride * log_theta)]))
+    step, lowest = np.array([log_eta, log_theta]), np.array([min(np.log(TRUE_COUNT / eta), 0.0), -np.inf])
+    room, gone = max(np.log(eta / (STANDING_OUT * theta)), 0.0), np.maximum(stride * step, lowest)
+    if gone[1] - gone[0] > room:
+        gone = np.maximum(step, lowest)
+        gone *= min(1.0, room / max(gone[1] - gone[0], room))
+    counts = _rounded(np.array([eta, theta]) * np.exp(gone))
     return replace(beliefs, true_count=float(counts[0]), false_count=float(counts[1]))
 
 

@@ -61,8 +61,6 @@ ROUNDS = 30
 BIG = 0.1
 """Groups with this share of the claims may carry the whole story: they are taken apart to see."""
 MOST_MERGES, MOST_SPLITS = 10, 3
-LONG = 5.0
-"""Steps that counts take at a time: one at a time they creep."""
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
 DEAREST = 690.0
@@ -360,11 +358,15 @@ class Search:
         return other if other.bound > story.bound + ENOUGH else story
 
     def _sweep(self, story: Story, *, counts: bool) -> Story:
-        """Global step, beliefs, local step, bound. Counts take a long stride; where that leads down, a sure step."""
-        grouping = update_groups(story.stats, story.grouping, story.beliefs)
-        for stride in (LONG, 1.0) if counts else (0.0,):
-            beliefs = learn(
-                story.stats, grouping, story.beliefs, stride=stride, concentration=self.concentration is None
+        """Global step, local step, bound. Beliefs take a long stride; where that leads down, a sure step."""
+        for is_sure in (False, True):
+            grouping, beliefs = learn(
+                story.stats,
+                story.grouping,
+                story.beliefs,
+                is_sure=is_sure,
+                counts=counts,
+                concentration=self.concentration is None,
             )
             after = self._evaluate(grouping, beliefs)
             if after.bound >= story.bound:
