@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.compiled import add_term, bare, fixed, inlined
+from consilience.kernels.compiled import add_term, bare, fixed, inlined, prefetch
 from consilience.kernels.state import KINDS, Beliefs, Grouping, GroupingStats, Locals
 from consilience.kernels.weights import (
     LARGE,
@@ -24,6 +24,9 @@ from consilience.kernels.weights import (
 
 FEW = 64
 """Claims up to which insertion sorts fastest."""
+AHEAD, SPREAD = 4, 10_000
+"""Objects between asking for what pairs with a single claim say and hearing it, where there are so many such pairs that
+they do not lie near."""
 
 
 class Apart(NamedTuple):
@@ -106,11 +109,13 @@ def partition(
             (len(given.habit) if beliefs.n_labels > 1 else 0, beliefs.n_labels, 2 * KINDS), np.int64
         ),
     )
+    singles = singles_of(voices, beliefs)
+    said = np.concatenate([singles.says_rest, singles.ratio], axis=2).reshape(-1, 2 * KINDS)
     _partition(
-        objects_of(shard), voices, singles_of(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
+        objects_of(shard), voices, said, counts_of(shard, beliefs, int(given.size.max())),
         beliefs.share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
-        Apart.room(shard), truth,
-        stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms, stats.single,
+        Apart.room(shard), truth, stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
+        stats.single.reshape(-1, 2 * KINDS),
     )  # fmt: skip
     return Locals(truth), stats
 
@@ -287,15 +292,26 @@ def scaled(apart):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def hear_singles(m, n_lone, objects, singles, apart):  # type: ignore[no-untyped-def]
+def fetch_singles(m, n_labels, objects, voices, said, single):  # type: ignore[no-untyped-def]
+    """Have what pairs with a single claim say of object m fetched, and where it is counted: they lie anywhere, and to
+    wait for them would take longer than the work."""
+    for i in range(objects.first_claim[m], objects.first_claim[m + 1]):
+        label = objects.label[objects.claim_candidate[i]]
+        at = voices.group[objects.claim_source[i]] * n_labels + label
+        prefetch(said, at)
+        prefetch(single, at)
+
+
+@inlined
+def hear_singles(m, n_lone, n_labels, objects, said, apart):  # type: ignore[no-untyped-def]
     """What pairs with a single claim say of object m; returns the logarithm of what is taken out."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
     log_scale = 0.0
     for j in range(n_lone):
         g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
-        label = objects.label[start + k]
+        at = g * n_labels + objects.label[start + k]
         for d in range(KINDS):
-            hear(k, d, size, singles.says_rest[g, label, d], singles.ratio[g, label, d], apart)
+            hear(k, d, size, said[at, d], said[at, KINDS + d], apart)
         log_scale += scaled(apart)
     return log_scale
 
@@ -337,22 +353,27 @@ def normalise(m, objects, apart):  # type: ignore[no-untyped-def]
 
 @bare
 def _partition(  # type: ignore[no-untyped-def]
-    objects, voices, singles, counts, share_of_label, key, apart, truth,
+    objects, voices, said, counts, share_of_label, key, apart, truth,
     reliable, habit, habit_rest, share, slopes, terms, single,
 ):  # fmt: skip
     n_labels = len(share_of_label)
     q, q_unclaimed, whole_q = apart.q, apart.q_unclaimed, apart.whole_q
     of_kind, whole_kind = apart.of_kind, apart.whole_kind
-    for m in range(len(objects.first_claim) - 1):
+    n_objects, is_spread = len(objects.first_claim) - 1, len(said) > SPREAD and n_labels > 1
+    for m in range(n_objects):
         start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
         domain = domain_of(m, objects)
+        if is_spread and m + AHEAD < n_objects:
+            fetch_singles(m + AHEAD, n_labels, objects, voices, said, single)
         n_lone, n_left = 0, objects.first_claim[m + 1] - objects.first_claim[m]
         sort_claims(m, objects, voices, key, np.int64(0))
         if n_labels > 1:
             n_lone, n_left = set_aside(n_left, key, objects.bits, apart)
         n_pairs = take_apart(m, key, np.int64(0), n_left, np.int64(-1), objects, voices, counts, apart)
         before(m, objects, share_of_label, apart)
-        evidence = hear_singles(m, n_lone, objects, singles, apart) + hear_pairs(m, n_pairs, objects, apart)
+        evidence = hear_singles(m, n_lone, n_labels, objects, said, apart) + hear_pairs(
+            m, n_pairs, objects, apart
+        )
         evidence += normalise(m, objects, apart)
 
         claimed = 0.0
@@ -378,10 +399,10 @@ def _partition(  # type: ignore[no-untyped-def]
         slope_all, gain_true, gain_false = n_lone * counts.slope_total[at], 0.0, 0.0
         for j in range(n_lone):
             g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
-            label = objects.label[start + k]
+            lies = g * n_labels + objects.label[start + k]
             for d in range(KINDS):
-                single[g, label, d] += whole_q[k, d]
-                single[g, label, KINDS + d] += whole_kind[d]
+                single[lies, d] += whole_q[k, d]
+                single[lies, KINDS + d] += whole_kind[d]
         for p in range(n_pairs):
             g, first, past = apart.group[p], apart.first[p], apart.first[p + 1]
             at = counts.first_total[domain] + apart.total[p]

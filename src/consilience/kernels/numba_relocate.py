@@ -25,6 +25,7 @@ from scipy.special import gammaln
 from consilience.claims.encoding import Float, Int, Shard, offsets
 from consilience.kernels.compiled import bare, compiled, gammas, inlined, prefetch
 from consilience.kernels.numba_partition import (
+    SPREAD,
     Apart,
     before,
     domain_of,
@@ -639,7 +640,13 @@ def _note_change(m, g, y, out, objects, voices, counts, share, heard, apart):  #
 @bare
 def _hear_all(first, past, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
     """Note what is said of some objects."""
+    n_labels, is_spread = voices.habit.shape[1], len(heard.single) > SPREAD
     for m in range(first, past):
+        if is_spread and m + AHEAD < past:
+            for i in range(objects.first_claim[m + AHEAD], objects.first_claim[m + AHEAD + 1]):
+                g = voices.group[objects.claim_source[i]]
+                prefetch(heard.single, g * n_labels + objects.label[objects.claim_candidate[i]])
+                prefetch(heard.likeness, g)
         sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
         _hear_object(m, np.int64(-1), np.int64(0), objects, voices, counts, share, heard, apart)
         _keep(m, objects, heard, apart)
