@@ -216,7 +216,7 @@ def test_an_interrupt_ends_the_fit_and_its_threads(six_groups, runner):
     assert len(told) < 20 + 50  # the others end soon: with the sweep that they are in when they are told
 
 
-def test_a_wrong_answer_on_few_objects_is_not_given_silently():
+def test_wrong_answers_on_few_objects_are_mostly_warned_of():
     """There independent sources can pass for one loose group, and the copiers for the truth. Where no start finds
     another story there is none to warn of."""
     silent = 0

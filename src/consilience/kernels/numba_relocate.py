@@ -184,7 +184,8 @@ class Near(NamedTuple):
     groups : (n_groups + 1,)   those met, in the order met; then those of them that are weighed exactly
     hope   : (n_groups,)       what each can be hoped to add; zeros between sources
     added  : (n_groups, 4)     of one that is weighed exactly: what its claims on the source's objects add to the
-                               evidence, were it silent there, in NATS and a FACTOR to come; and in which TURN
+                               evidence beyond what they would, were it silent there, in NATS and a FACTOR to come;
+                               in which TURN; and nothing, so that none lies across two lines of the cache
     """
 
     groups: Int
@@ -207,7 +208,7 @@ class Sources(NamedTuple):
     is_close: NDArray[np.bool_]
 
 
-class Hopes(NamedTuple):
+class Priors(NamedTuple):
     """Beliefs, as compiled code takes them.
 
     share       : (n_labels, KINDS)
@@ -224,11 +225,11 @@ class Hopes(NamedTuple):
     log_norm: float
 
     @staticmethod
-    def of(beliefs: Beliefs) -> Hopes:
+    def of(beliefs: Beliefs) -> Priors:
         """These beliefs."""
         priors = beliefs.reliability, beliefs.habit_prior
         log_norm = sum(float(gammaln(prior).sum() - gammaln(prior.sum(axis=1)).sum()) for prior in priors)
-        return Hopes(np.ascontiguousarray(beliefs.share.T), *priors, beliefs.concentration, log_norm)
+        return Priors(np.ascontiguousarray(beliefs.share.T), *priors, beliefs.concentration, log_norm)
 
 
 class Groups(NamedTuple):
@@ -286,18 +287,18 @@ def relocate(
     groups = Groups(given.size.copy(), given.size.max(keepdims=True), reliability, habit)
     counts = counts_of(shard, beliefs, len(group))
     heard = Heard.room(shard, len(reliability), beliefs.n_labels)
-    hopes = Hopes.of(beliefs)
+    priors = Priors.of(beliefs)
     object_of, value_of, meets, n_candidates = _by_source(objects, first_of_source)
     is_close = meets > OFTEN * np.count_nonzero(given.size)
     sources = Sources(first_of_source, object_of, value_of, is_close)
-    state = sources, objects, voices, groups, counts, hopes, heard
+    state = sources, objects, voices, groups, counts, priors, heard
     landmarks = Landmarks.among(voices, groups.size)
     most = int(np.diff(first_of_source).max(initial=1)), int(n_candidates.max(initial=1))
     rooms = [Scratch.room(shard, *most, len(reliability), landmarks) for _ in range(threads)]
     n_claims = np.concatenate([[0], np.diff(first_of_source)[order].cumsum()])
 
     def hear(first: int, past: int, scratch: Scratch) -> None:
-        _hear_all(first, past, objects, voices, counts, hopes.share, heard, scratch.apart)
+        _hear_all(first, past, objects, voices, counts, priors.share, heard, scratch.apart)
 
     def look(first: int, past: int, scratch: Scratch) -> None:
         _relocate(order[first:past], would[first:past], True, *state, scratch)
@@ -422,7 +423,8 @@ def _tangent(g, voices, right, habit, reliable, said):  # type: ignore[no-untype
 
 @inlined
 def _most(lone):  # type: ignore[no-untyped-def]
-    """What `_tangent` is at the most, whatever a group is like: it is linear, and what a group is like sums to one."""
+    """What `_tangent` is at the most, whatever a group is like: it is linear, and what a group is like sums to at most
+    one."""
     n_labels = len(lone.habit)
     more = 0.0
     for d in range(KINDS):
@@ -661,7 +663,7 @@ def _copy(source, target):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _likeness(hopes, lone):  # type: ignore[no-untyped-def]
+def _likeness(priors, lone):  # type: ignore[no-untyped-def]
     """What a source alone is like by its parameters; returns their divergence from the prior."""
     n_labels = len(lone.habit)
     x, psi, log_gamma = lone.gamma[0], lone.gamma[1], lone.gamma[2]
@@ -675,17 +677,17 @@ def _likeness(hopes, lone):  # type: ignore[no-untyped-def]
             x[d * n + 2 + k] = lone.alpha[d, k]
             x[(d + 1) * n - 1] += lone.alpha[d, k]
     gammas(x, psi, log_gamma, lone.gamma[3:])
-    divergence = hopes.log_norm
+    divergence = priors.log_norm
     for d in range(KINDS):
         first, of_u, of_x = d * n, (d + 1) * n - 2, (d + 1) * n - 1
         divergence += log_gamma[of_u] + log_gamma[of_x]
         for r in range(2):
-            more = lone.beta[d, r] - hopes.reliability[d, r]
+            more = lone.beta[d, r] - priors.reliability[d, r]
             divergence += more * (psi[first + r] - psi[of_u]) - log_gamma[first + r]
         lone.right[d] = max(exp(psi[first + 1] - psi[of_u]), LEAST)
         lone.habits[d] = 0.0
         for k in range(n_labels):
-            log_x, more = psi[first + 2 + k] - psi[of_x], lone.alpha[d, k] - hopes.habit[d, k]
+            log_x, more = psi[first + 2 + k] - psi[of_x], lone.alpha[d, k] - priors.habit[d, k]
             divergence += more * log_x - log_gamma[first + 2 + k]
             lone.habit[k, d] = max(exp(psi[first] - psi[of_u] + log_x), LEAST)
             lone.habits[d] += lone.habit[k, d]
@@ -752,6 +754,7 @@ def _adds(m, y, j, first, past, without, objects, voices, counts, heard, scratch
 
 @inlined
 def _note_added(g, factor, added):  # type: ignore[no-untyped-def]
+    """Claims of group g multiply the evidence by so much more."""
     added[g, FACTOR] *= factor
     if not SMALL < added[g, FACTOR] < LARGE:
         added[g, NATS] += log(added[g, FACTOR])
@@ -796,42 +799,42 @@ def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, h
 
 
 @inlined
-def _alone(old, n_claims, now, groups, counts, hopes, lone):  # type: ignore[no-untyped-def]
+def _alone(old, n_claims, now, groups, counts, priors, lone):  # type: ignore[no-untyped-def]
     """The bound with a source on its own: its own reliability and habit, from where they are or from the prior, found
     in a few rounds, or fewer where it cannot be better than now. Returns what it is, what it is now, and the evidence
     that is part of it."""
     alone = groups.size[old] == 1
     value, evidence = 0.0, 0.0
-    _copy(groups.reliability[old] if alone else hopes.reliability, lone.beta)
-    _copy(groups.habit[old] if alone else hopes.habit, lone.alpha)
+    _copy(groups.reliability[old] if alone else priors.reliability, lone.beta)
+    _copy(groups.habit[old] if alone else priors.habit, lone.alpha)
     for r in range(SETTLING + 1):
-        divergence = _likeness(hopes, lone)
+        divergence = _likeness(priors, lone)
         evidence = _lone(
             n_claims, lone, lone.right, lone.habit, lone.habits, counts, lone.reliable, lone.said
         )
-        value = log(hopes.kappa) - divergence + evidence
+        value = log(priors.kappa) - divergence + evidence
         if alone and r == 0:
             now = value
-        if r == SETTLING or (not alone and log(hopes.kappa) + evidence + _most(lone) < now):
+        if r == SETTLING or (not alone and log(priors.kappa) + evidence + _most(lone) < now):
             break
-        _learn_likeness(hopes.reliability, hopes.habit, lone)
+        _learn_likeness(priors.reliability, priors.habit, lone)
     return value, now, evidence
 
 
 @inlined
-def _hope(m, y, j, old, n_near, objects, heard, scratch):  # type: ignore[no-untyped-def]
+def _hope(m, y, j, n_near, objects, heard, scratch):  # type: ignore[no-untyped-def]
     """What groups with claims on object m, that a source's claim j is on, can be hoped to add. Returns how many have
     been met.
 
-    With P_j(v) the probability of claim j from a silent group that is like v, linear in v, a group g that does not say
-    the same makes it no more probable than P_j(g), and one that does at the most certain. So it adds to the evidence of
-    the source alone, like v, at the most its tangent there, Σ_j P_j(g) / P_j(v) - 1, and for every claim on which it
-    agrees 1 - ln P_j(v).
+    With P_j(v) the probability of claim j from a silent group that is like v, linear in v, and g made to sum to one, a
+    group g that does not say the same makes it no more probable than P_j(g), and one that does at the most certain. So
+    it adds to the evidence of the source alone, like v, at the most its tangent there, Σ_j P_j(g) / P_j(v) - 1, and for
+    every claim on which it agrees 1 - ln P_j(v).
     """
     hope, groups = scratch.near.hope, scratch.near.groups
     key, bits, mask = heard.key, objects.bits, (np.int64(1) << objects.bits) - 1
     of_claim = 1.0 - log(scratch.lone.chance[j])
-    last = (old << bits) + y  # its own claim, and others of its group that say the same
+    last = np.int64(-1)
     for i in range(objects.first_claim[m], objects.first_claim[m + 1]):
         new = key[i]
         g = new >> bits
@@ -846,7 +849,7 @@ def _hope(m, y, j, old, n_near, objects, heard, scratch):  # type: ignore[no-unt
 
 @inlined
 def _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch):  # type: ignore[no-untyped-def]
-    """Of the groups that were met, those that can be better. Returns how many."""
+    """Of the groups that were met, those that can be better. Returns how many. Its own has been weighed."""
     near, lone, turn = scratch.near, scratch.lone, scratch.turn[0]
     highest, n = evidence + _most(lone) + log(groups.largest[0]), np.int64(0)
     for t in range(n_near):
@@ -855,8 +858,15 @@ def _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch):  # ty
         near.hope[g] = 0.0
         if g == old or hope + highest < best:
             continue
-        more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
-        if hope + evidence + more + log(groups.size[g]) < best:
+        hope += evidence + log(groups.size[g])
+        for d in range(KINDS):
+            whole = voices.right[g, d] + voices.habits[g, d]
+            hope += lone.reliable[d, 1] * (voices.right[g, d] / (whole * lone.right[d]) - 1.0)
+            for k in range(len(lone.habit)):
+                hope += (lone.said[d, k] + lone.said[d, -1]) * (
+                    voices.habit[g, k, d] / whole - lone.habit[k, d]
+                )
+        if hope < best:
             continue
         near.groups[n] = g
         near.added[g, NATS], near.added[g, FACTOR], near.added[g, TURN] = 0.0, 1.0, turn
@@ -932,15 +942,15 @@ def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, c
 
 
 @inlined
-def _seat(n, to, empty, voices, groups, counts, hopes, heard, lone):  # type: ignore[no-untyped-def]
+def _seat(n, to, empty, voices, groups, counts, priors, heard, lone):  # type: ignore[no-untyped-def]
     """Source n leaves its group for another, or for one of its own, where it may be. Returns a group below which none
     is empty."""
     old = voices.group[n]
     alone = groups.size[old] == 1
     if alone and to >= 0:
         empty = min(empty, old)
-        _copy(hopes.reliability, groups.reliability[old])
-        _copy(hopes.habit, groups.habit[old])
+        _copy(priors.reliability, groups.reliability[old])
+        _copy(priors.habit, groups.habit[old])
     if to < 0:
         while not alone and groups.size[empty] > 0:
             empty += 1
@@ -961,7 +971,7 @@ def _seat(n, to, empty, voices, groups, counts, hopes, heard, lone):  # type: ig
 
 @bare
 def _relocate(  # type: ignore[no-untyped-def]
-    order, would, only_look, sources, objects, voices, groups, counts, hopes, heard, scratch
+    order, would, only_look, sources, objects, voices, groups, counts, priors, heard, scratch
 ):  # fmt: skip
     """Weigh sources in their order and move them, or only note who would change. Returns how many changed, how many of
     those moved, and how much the bound rose."""
@@ -975,7 +985,7 @@ def _relocate(  # type: ignore[no-untyped-def]
         for j in range(n_claims):
             m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
             _fetch(start + j, start + n_claims, sources.object_of, objects, heard)
-            _change(m, old, y, YES, objects, voices, counts, hopes.share, heard, scratch.apart)
+            _change(m, old, y, YES, objects, voices, counts, priors.share, heard, scratch.apart)
             at_q, n_near = _stand_back(
                 m, y, j, old, is_close, at_q, n_near, objects, voices, counts, heard, scratch
             )
@@ -983,16 +993,16 @@ def _relocate(  # type: ignore[no-untyped-def]
         now, to = -np.inf, np.int64(-1)
         if groups.size[old] > 1:
             now = _value_in(old, groups.size[old] - 1, n_claims, voices, counts, scratch)
-        best, now, evidence = _alone(old, n_claims, now, groups, counts, hopes, scratch.lone)
+        best, now, evidence = _alone(old, n_claims, now, groups, counts, priors, scratch.lone)
         if now > best and groups.size[old] > 1:
             best, to = now, old
         if not is_close:
             n_near = np.int64(0)
             for j in range(n_claims):
                 m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
-                n_near = _hope(m, y, j, old, n_near, objects, heard, scratch)
+                n_near = _hope(m, y, j, n_near, objects, heard, scratch)
             n_near = _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch)
-            at_q = np.int64(0)
+            at_q, scratch.near.added[old, TURN] = np.int64(0), 0.0
             for j in range(n_claims if n_near > 0 else 0):
                 m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
                 at_q = _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch)
@@ -1008,8 +1018,8 @@ def _relocate(  # type: ignore[no-untyped-def]
             gain += risen
             for out in range(YES, NO - 1, -1):
                 if not out:
-                    empty = _seat(n, to, empty, voices, groups, counts, hopes, heard, scratch.lone)
+                    empty = _seat(n, to, empty, voices, groups, counts, priors, heard, scratch.lone)
                 for j in range(sources.first[n], sources.first[n + 1]):
                     m, y, g = np.int64(sources.object_of[j]), np.int64(sources.value_of[j]), voices.group[n]
-                    _note_change(m, g, y, out, objects, voices, counts, hopes.share, heard, scratch.apart)
+                    _note_change(m, g, y, out, objects, voices, counts, priors.share, heard, scratch.apart)
     return changed, moved, gain

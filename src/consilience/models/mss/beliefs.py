@@ -1,6 +1,7 @@
 """What the partition inference believes beforehand, and how it learns that from the data: empirical Bayes.
 
-Every update raises the bound together with the weak priors of `log_prior`, so a sweep never lowers their sum.
+Every sure update raises the bound together with the weak priors of `log_prior`. Longer ones mostly do, by more; where
+one does not, the sweep takes sure ones.
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float) -> Beliefs:
     room, gone = max(np.log(eta / (STANDING_OUT * theta)), 0.0), np.maximum(stride * step, lowest)
     if gone[1] - gone[0] > room:
         gone = np.maximum(step, lowest)
-        gone *= min(1.0, room / max(gone[1] - gone[0], room))
+        closing = gone[1] - gone[0]
+        gone *= room / closing if closing > room else 1.0
     counts = _rounded(np.array([eta, theta]) * np.exp(gone))
     return replace(beliefs, true_count=float(counts[0]), false_count=float(counts[1]))
 

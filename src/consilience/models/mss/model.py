@@ -142,7 +142,8 @@ class MSS:
         claims   : Claims, or anything `read_claims` takes; or claims that a cluster read, which stay there
         known    : truths of some objects that the model may use (a table or a dict of object to value)
         seed     : decides everything random
-        engine, runner : how and where it is computed; they never change the answer
+        engine, runner : how and where it is computed. A runner never changes the answer; engines round differently and,
+            above 20,000 claims, ask sources in another order, which may tip what is close
         progress : told of every sweep: the stage, its number, the bound
         checkpoint : a file in which a long fit is kept while it runs, removed when it is done; where there is one of
             the same fit it goes on from there, to the same bits

@@ -1,0 +1,60 @@
+"""What is believed beforehand, and how it is learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from consilience.claims.reading import read_claims
+from consilience.models.mss.beliefs import (
+    LONG,
+    STANDING_OUT,
+    SURE,
+    TRUE_COUNT,
+    _learn_counts,
+    learn,
+    start_beliefs,
+)
+from tests.searching import search_of
+
+
+@pytest.mark.parametrize("stride", [LONG, SURE])
+@pytest.mark.parametrize("steps", [(-0.1, -0.12), (0.3, 0.1), (-0.3, 0.4), (0.0, 0.0), (-5.0, -5.0)])
+@pytest.mark.parametrize(
+    "counts", [(60.0, 50.0), (59.0, 50.0), (20.0, 16.66666667), (20.0, 1e-9), (400.0, 1.0)]
+)
+def test_counts_stay_numbers_and_opinions_stand_out(counts, steps, stride):
+    """Slopes that make these the steps, but for the priors."""
+    eta, theta = counts
+    beliefs = replace(start_beliefs(10, 4, 4.0, 0.95, None), true_count=eta, false_count=theta)
+    scale = 1e9
+    slopes = np.array([scale * np.exp(steps[0]), scale, scale * np.exp(steps[1]), scale])
+    learned = _learn_counts(slopes, beliefs, stride)
+    assert np.isfinite([learned.true_count, learned.false_count]).all()
+    assert learned.true_count >= min(eta, TRUE_COUNT)
+    stands_out = learned.true_count / learned.false_count
+    assert stands_out >= min(STANDING_OUT, eta / theta) * (1 - 1e-9)
+
+
+def test_long_strides_go_further():
+    """Many sources with ten claims each: their habits and the prior of these creep towards each other."""
+    rng = np.random.default_rng(0)
+    right = rng.random(4_000) < np.repeat(rng.uniform(0.4, 0.95, 400), 10)
+    said = np.where(right, 0, rng.integers(4, size=4_000))
+    rows = zip(np.repeat(np.arange(400), 10), rng.permutation(4_000) // 10, said, strict=True)
+    claims = {(f"s{n}", f"o{m}"): f"v{(m + z) % 4}" for n, m, z in rows}
+    search = search_of(read_claims([(*who, value) for who, value in claims.items()]))
+    start = search._fresh(np.arange(search.table.n_sources), 0.99)
+    gained = []
+    for is_sure in (True, False):
+        story = start
+        for _ in range(8):
+            grouping, beliefs = learn(
+                story.stats, story.grouping, story.beliefs, is_sure=is_sure, counts=False, concentration=True
+            )
+            story = search._evaluate(grouping, beliefs)
+        gained.append(story.bound - start.bound)
+    assert gained[0] > 0
+    assert gained[1] > 2 * gained[0]
