@@ -24,7 +24,7 @@ from consilience.kernels.weights import (
 
 FEW = 64
 """Claims up to which insertion sorts fastest."""
-AHEAD, SPREAD = 4, 10_000
+OBJECTS_AHEAD, SPREAD = 4, 10_000
 """Objects between asking for what pairs with a single claim say and hearing it, where there are so many such pairs that
 they do not lie near."""
 
@@ -363,8 +363,8 @@ def _partition(  # type: ignore[no-untyped-def]
     for m in range(n_objects):
         start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
         domain = domain_of(m, objects)
-        if is_spread and m + AHEAD < n_objects:
-            fetch_singles(m + AHEAD, n_labels, objects, voices, said, single)
+        if is_spread and m + OBJECTS_AHEAD < n_objects:
+            fetch_singles(m + OBJECTS_AHEAD, n_labels, objects, voices, said, single)
         n_lone, n_left = 0, objects.first_claim[m + 1] - objects.first_claim[m]
         sort_claims(m, objects, voices, key, np.int64(0))
         if n_labels > 1:
@@ -399,10 +399,10 @@ def _partition(  # type: ignore[no-untyped-def]
         slope_all, gain_true, gain_false = n_lone * counts.slope_total[at], 0.0, 0.0
         for j in range(n_lone):
             g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
-            lies = g * n_labels + objects.label[start + k]
+            place = g * n_labels + objects.label[start + k]
             for d in range(KINDS):
-                single[lies, d] += whole_q[k, d]
-                single[lies, KINDS + d] += whole_kind[d]
+                single[place, d] += whole_q[k, d]
+                single[place, KINDS + d] += whole_kind[d]
         for p in range(n_pairs):
             g, first, past = apart.group[p], apart.first[p], apart.first[p + 1]
             at = counts.first_total[domain] + apart.total[p]
