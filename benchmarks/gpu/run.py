@@ -31,7 +31,6 @@ from consilience.evaluate.provenance import provenance
 from consilience.kernels import numpy_partition, torch_
 from consilience.kernels.numpy_partition import update_groups
 from consilience.kernels.state import Beliefs, Grouping, from_fixed, from_two_words
-from consilience.kernels.weights import with_singles
 from consilience.models.crh import CRH
 from consilience.models.dawid_skene import DawidSkene, OneCoin
 from consilience.models.mss.beliefs import start_beliefs
@@ -184,7 +183,7 @@ def parity(n_objects: int | None) -> Iterator[dict[str, Any]]:
         (truth, stats), (found, other) = (
             kernel.partition(table, given, beliefs) for kernel in (numpy_partition, torch_)
         )
-        other = with_singles(other, given, beliefs)
+        other = torch_.completed(other, given, beliefs)
         groups, others = (update_groups(each, given, beliefs) for each in (stats, other))
         for one, two in (
             (truth.truth, found.truth),

@@ -15,7 +15,7 @@ from consilience.kernels.numba_partition import _partition, partition
 from consilience.kernels.numba_relocate import _relocate, relocate
 from consilience.kernels.numpy_partition import group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, expected_log, from_fixed, from_two_words
-from consilience.kernels.weights import counts_of, with_singles
+from consilience.kernels.weights import counts_of
 from consilience.models.base import truth_prior
 from consilience.models.mss.beliefs import start_beliefs
 from consilience.models.mss.table import Table, with_domains
@@ -64,8 +64,9 @@ def bound_of(shard, grouping, beliefs, engine="numpy"):
 
 
 def local_step(engine, shard, given, beliefs):
-    locals_, stats = choose(engine).partition(shard, given, beliefs)
-    return locals_, with_singles(stats, given, beliefs)
+    kernel = choose(engine)
+    locals_, stats = kernel.partition(shard, given, beliefs)
+    return locals_, kernel.completed(stats, given, beliefs)
 
 
 def canonical(group):

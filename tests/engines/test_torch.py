@@ -17,7 +17,6 @@ from consilience.kernels import numpy_partition
 from consilience.kernels.choose import choose
 from consilience.kernels.numpy_partition import update_groups
 from consilience.kernels.state import from_fixed, from_two_words
-from consilience.kernels.weights import with_singles
 from consilience.models.base import truth_prior
 from consilience.models.crh import CRH
 from consilience.models.dawid_skene import DawidSkene, OneCoin
@@ -75,7 +74,7 @@ def test_sweeps_are_the_references_and_relocations_move_alike(device):
             truth, stats = kernel.partition(shard, given, beliefs)
             found = np.asarray(truth.truth)
         expected, reference = numpy_partition.partition(shard, given, beliefs)
-        stats = with_singles(stats, given, beliefs)
+        stats = kernel.completed(stats, given, beliefs)
         close(expected.truth, found, TOLERANCE["truth"])
         close(from_two_words(reference.terms), from_two_words(stats.terms), TOLERANCE["truth"])
         close(from_two_words(reference.counts), from_two_words(stats.counts), TOLERANCE["statistics"])

@@ -56,6 +56,10 @@ class Kernel(Protocol):
     structured: Step[Globals, Prior, Stats]
     mean_field: Step[Globals, Prior, Stats]
 
+    def completed(self, stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingStats:
+        """The sum of what `partition` says of all shards, with what it leaves to be added to that."""
+        ...
+
     def relocate(
         self, shard: Shard, given: Grouping, beliefs: Beliefs, order: Int, threads: int = 1
     ) -> tuple[Grouping, int, float]:

@@ -8,14 +8,14 @@ import numpy as np
 
 from consilience.claims.encoding import Shard
 from consilience.kernels.compiled import add_term, compiled, digamma, fixed, gammas, log_add, logs
-from consilience.kernels.numba_partition import partition
+from consilience.kernels.numba_partition import completed, partition
 from consilience.kernels.numba_relocate import relocate
 from consilience.kernels.numpy_ import expected_log_reliability, start_locals
 from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Globals, Locals, Prior, Stats
 from consilience.kernels.weights import read_only
 
-__all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
+__all__ = ["completed", "fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "numba"
 fewest = 10_000

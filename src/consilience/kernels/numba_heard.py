@@ -74,6 +74,17 @@ class Heard(NamedTuple):
         )
 
 
+class Without(NamedTuple):
+    """What is said of a source's objects without it, one after the other.
+
+    q           : (n_candidates, KINDS)    q(d, z)
+    q_unclaimed : (n_claims, KINDS)        q(d, unclaimed)
+    """
+
+    q: Float
+    q_unclaimed: Float
+
+
 @inlined
 def fetch(j, past, object_of, objects, heard):  # type: ignore[no-untyped-def]
     """Objects lie anywhere, and to wait for them would take longer than the work: have those of claims soon to come
@@ -201,13 +212,35 @@ def change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type:
     normalise(m, objects, apart)
 
 
+@inlined
+def _rekey(m, old, new, objects, key):  # type: ignore[no-untyped-def]
+    """One claim of object m has another key; the claims stay sorted."""
+    first, past = objects.first_claim[m], objects.first_claim[m + 1]
+    i = first
+    while key[i] != old:
+        i += 1
+    while i + 1 < past and key[i + 1] < new:
+        key[i] = key[i + 1]
+        i += 1
+    while i > first and key[i - 1] > new:
+        key[i] = key[i - 1]
+        i -= 1
+    key[i] = new
+
+
 @bare
-def note_change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
-    """Take a claim out of an object for good, or put it in."""
-    if not out:
-        sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
-    change(m, g, y, out, objects, voices, counts, share, heard, apart)
+def note_moved(m, old, g, y, j, at_q, without, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
+    """A source's claim j, of y on object m, is no longer the old group's but g's. What is said without it is given from
+    `at_q` on; returns where the source's next object begins."""
+    start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
+    for d in range(KINDS):
+        heard.q_unclaimed[m, d] = without.q_unclaimed[j, d]
+        for k in range(size):
+            heard.q[start + k, d] = without.q[at_q + k, d]
+    _rekey(m, (old << objects.bits) + y, (g << objects.bits) + y, objects, heard.key)
+    change(m, g, y, NO, objects, voices, counts, share, heard, apart)
     _keep(m, objects, heard, apart)
+    return at_q + size
 
 
 @bare

@@ -4,6 +4,7 @@ values; `weights` says how.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log
 from typing import NamedTuple
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.compiled import add_term, bare, fixed, inlined, prefetch
-from consilience.kernels.state import KINDS, Beliefs, Grouping, GroupingStats, Locals
+from consilience.kernels.state import KINDS, UNIT, Beliefs, Grouping, GroupingStats, Locals
 from consilience.kernels.weights import (
     LARGE,
     LEAST,
     SMALL,
     counts_of,
     objects_of,
+    read_only,
     singles_of,
     voices_of,
 )
@@ -118,6 +120,45 @@ def partition(
         stats.single.reshape(-1, 2 * KINDS),
     )  # fmt: skip
     return Locals(truth), stats
+
+
+def completed(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingStats:
+    """The statistics of all objects, with what pairs with a single claim add to them."""
+    if not stats.single.size:
+        return stats
+    sums = [part.copy() for part in (stats.reliable, stats.habit, stats.habit_rest, stats.counts)]
+    _complete(read_only(stats.single), voices_of(given), beliefs.true_count, beliefs.false_count, *sums)
+    reliable, habit, habit_rest, counts = sums
+    return replace(
+        stats, reliable=reliable, habit=habit, habit_rest=habit_rest, counts=counts, single=stats.single[:0]
+    )
+
+
+@bare
+def _complete(single, voices, eta, theta, reliable, habit, habit_rest, counts):  # type: ignore[no-untyped-def]
+    """Nothing is found as a difference: of many claims it would be noise, and careless weights can be very small. What
+    is summed is in fixed point, so that the order of groups does not show."""
+    n_groups, n_labels, _ = voices.habit.shape
+    rest = theta / eta
+    for g in range(n_groups):
+        for k in range(n_labels):
+            for d in range(KINDS):
+                true, all_ = single[g, k, d] * UNIT, single[g, k, KINDS + d] * UNIT
+                if all_ == 0.0:
+                    continue
+                right, own = voices.right[g, d], voices.habit[g, k, d]
+                careless = max(voices.habits[g, d] - own, 0.0) * rest + own
+                says_rest, says_cell = max(right * rest + careless, LEAST), max(right + careless, LEAST)
+                false = max(all_ - true, 0.0)
+                per_habit = true / says_cell + false / says_rest
+                held = true * (right / says_cell)
+                reliable[g, d, 0] += fixed(per_habit * careless)
+                reliable[g, d, 1] += fixed(held + false * (right * rest / says_rest))
+                habit[g, d, k] += fixed(per_habit * own * (1.0 - rest))
+                habit_rest[g, d] += fixed(per_habit * voices.wrong[g, d] * rest)
+                held += per_habit * own
+                add_term(counts, 0, held / eta)
+                add_term(counts, 2, (all_ - held) / theta)
 
 
 @bare

@@ -4,9 +4,9 @@ their objects.
 What is said of every object is kept (`numba_heard`). A source is divided out of its objects to be weighed
 (`numba_weigh`), and multiplied in where it ends if that is elsewhere.
 
-To weigh a source changes nothing that others see. So where few move, many are weighed side by side, and those that
-would move once more in their order: each move is exact. Who would not have moved before the others did is asked again
-in the next pass.
+To weigh a source changes nothing that others see. So where not too many move, all of a block are weighed side by side,
+and those that would move once more in their order, against where they would go: each move is exact. Who would go
+elsewhere since others moved is asked again in the next pass.
 """
 
 from __future__ import annotations
@@ -17,16 +17,27 @@ import numpy as np
 
 from consilience.claims.encoding import Int, Shard, offsets
 from consilience.kernels.compiled import bare, compiled, inlined
-from consilience.kernels.numba_heard import NO, YES, Heard, hear_all, note_change, set_single, set_singles
-from consilience.kernels.numba_weigh import Groups, Landmarks, Priors, Scratch, Sources, copy_matrix, weigh
+from consilience.kernels.numba_heard import Heard, hear_all, note_moved, set_single, set_singles
+from consilience.kernels.numba_weigh import (
+    ANY,
+    NONE,
+    OWN,
+    Groups,
+    Landmarks,
+    Priors,
+    Scratch,
+    Sources,
+    copy_matrix,
+    weigh,
+)
 from consilience.kernels.numpy_partition import OF_ITS_OWN
 from consilience.kernels.state import KINDS, Beliefs, Grouping
 from consilience.kernels.weights import counts_of, objects_of, voices_of
 
 TOGETHER = 20_000
 """Claims of the sources that are weighed side by side."""
-RESTLESS = 0.1
-"""The share of them that may change for it to pay: those are weighed twice."""
+RESTLESS = 20
+"""How many of them may change for the next to be weighed so: with more, what was weighed would be of long ago."""
 OFTEN = 4.0
 """Times that a source meets each group, on average, beyond which all are weighed exactly: few could be ruled out."""
 
@@ -55,27 +66,28 @@ def relocate(
         hear_all(first, past, objects, voices, counts, priors.share, heard, scratch.apart)
 
     def look(first: int, past: int, scratch: Scratch) -> None:
-        _relocate(order[first:past], would[first:past], True, *state, scratch)
+        _relocate(order[first:past], proposed[first:past], True, *state, scratch)
 
-    def restless(first: int, past: int) -> Int:
-        """Those that would change; every thread looks at as many claims."""
+    def propose(first: int, past: int) -> None:
+        """Where each would go; every thread looks at as many claims."""
         cuts = np.linspace(n_claims[first], n_claims[past], threads + 1)[1:-1]
         ends = [first, *(first + np.searchsorted(n_claims[first:past], cuts)).tolist(), past]
         list(pool.map(look, ends[:-1], ends[1:], rooms))  # all have ended before anything changes
-        return order[first:past][would[first:past]]
 
     set_singles(voices, counts, heard)
     at, moved, gain, is_calm = 0, 0, 0.0, False
-    would = np.zeros(len(order), np.bool_)
+    proposed = np.full(len(order), ANY)
     with ThreadPoolExecutor(threads) as pool:
         ends = [shard.n_objects * part // threads for part in range(threads + 1)]
         list(pool.map(hear, ends[:-1], ends[1:], rooms))
         while at < len(order):
             past = min(max(at + 1, int(np.searchsorted(n_claims, n_claims[at] + TOGETHER))), len(order))
-            asked = restless(at, past) if is_calm else order[at:past]
-            changed, n_moved, risen = _relocate(asked, would[at:past], False, *state, rooms[0])
+            if is_calm:
+                propose(at, past)
+            asked = at + np.flatnonzero(proposed[at:past] != NONE)
+            changed, n_moved, risen = _relocate(order[asked], proposed[asked], False, *state, rooms[0])
             moved, gain = moved + n_moved, gain + risen
-            is_calm = changed <= RESTLESS * (past - at)
+            is_calm = changed <= RESTLESS
             at = past
     return Grouping(group, reliability, habit), moved, gain
 
@@ -133,27 +145,29 @@ def _seat(n, to, empty, voices, groups, counts, priors, heard, lone):  # type: i
 
 @bare
 def _relocate(  # type: ignore[no-untyped-def]
-    order, would, only_look, sources, objects, voices, groups, counts, priors, heard, scratch
+    order, proposed, only_look, sources, objects, voices, groups, counts, priors, heard, scratch
 ):  # fmt: skip
-    """Weigh sources in their order and move them, or only note who would change. Returns how many changed, how many of
-    those moved, and how much the bound rose."""
+    """Weigh sources in their order, each against ANY group or the one that is proposed, and move them, or only propose
+    where. Returns how many changed, how many of those moved, and how much the bound rose."""
     empty, changed, moved, gain = np.int64(0), 0, 0, 0.0
     for i in range(len(order)):
         n = order[i]
         old = voices.group[n]
-        to, risen = weigh(n, sources, objects, voices, groups, counts, priors, heard, scratch)
-        stays = to == old or (to < 0 and groups.size[old] == 1)
+        to, risen = weigh(n, proposed[i], sources, objects, voices, groups, counts, priors, heard, scratch)
+        stays = to == old or (to == OWN and groups.size[old] == 1)
         changes = risen > (OF_ITS_OWN if stays else 1e-9)
         if only_look:
-            would[i] = changes
+            proposed[i] = to if changes else NONE
         elif changes:
             changed += 1
             moved += 0 if stays else 1
             gain += risen
-            for out in range(YES, NO - 1, -1):
-                if not out:
-                    empty = _seat(n, to, empty, voices, groups, counts, priors, heard, scratch.lone)
-                for j in range(sources.first[n], sources.first[n + 1]):
-                    m, y, g = np.int64(sources.object_of[j]), np.int64(sources.value_of[j]), voices.group[n]
-                    note_change(m, g, y, out, objects, voices, counts, priors.share, heard, scratch.apart)
+            empty = _seat(n, to, empty, voices, groups, counts, priors, heard, scratch.lone)
+            first, at_q = sources.first[n], np.int64(0)
+            for j in range(sources.first[n + 1] - first):
+                m, y = np.int64(sources.object_of[first + j]), np.int64(sources.value_of[first + j])
+                at_q = note_moved(
+                    m, old, voices.group[n], y, j, at_q, scratch.without, objects, voices, counts, priors.share,
+                    heard, scratch.apart,
+                )  # fmt: skip
     return changed, moved, gain

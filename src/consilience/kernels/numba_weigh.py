@@ -24,6 +24,7 @@ from consilience.kernels.numba_heard import (
     PER_REST,
     RIGHT,
     YES,
+    Without,
     change,
     end_of_run,
     fetch,
@@ -40,6 +41,8 @@ LANDMARKS = 32
 NATS, FACTOR, TURN = range(3)
 MET = 1e-9
 """Nats that a group is hoped to add in any case where it was met: so that it shows."""
+OWN, NONE, ANY = -1, -2, -3
+"""What takes the place of a group: one of a source's own; no other than now; whichever is best."""
 
 
 class Sources(NamedTuple):
@@ -190,12 +193,11 @@ class Groups(NamedTuple):
 class Scratch(NamedTuple):
     """What a thread weighs sources in.
 
-    turn : (1,)          how many it has weighed
-    q    : (n, KINDS)    q(d, z) of a source's objects without it, one after the other
+    turn : (1,)    how many it has weighed
     """
 
     turn: Int
-    q: Float
+    without: Without
     apart: Apart
     lone: Lone
     landmarks: Landmarks
@@ -210,7 +212,7 @@ class Scratch(NamedTuple):
         """Room for any source of the shard, with so many claims on objects with so many candidates at the most."""
         n_labels = landmarks.habit.shape[1]
         return Scratch(
-            np.zeros(1, np.int64), np.empty((n_candidates, KINDS)),
+            np.zeros(1, np.int64), Without(np.empty((n_candidates, KINDS)), np.empty((n_claims, KINDS))),
             Apart.room(shard), Lone.room(n_claims, n_labels), landmarks.own(),
             Near(np.empty(n_groups + 1, np.int64), np.zeros(n_groups), lines((n_groups, TURN + 2))),
             np.empty(KINDS), np.empty(KINDS), np.empty((KINDS, 2)), np.empty((KINDS, n_labels + 1)),
@@ -470,10 +472,11 @@ def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, h
         for k in range(size):
             if k != y:
                 lone.elsewhere[j, d] += apart.q[k, d]
-    if not is_close:
+    for d in range(KINDS):
+        scratch.without.q_unclaimed[j, d] = apart.q_unclaimed[d]
         for k in range(size):
-            for d in range(KINDS):
-                scratch.q[at_q + k, d] = apart.q[k, d]
+            scratch.without.q[at_q + k, d] = apart.q[k, d]
+    if not is_close:
         while key[at] >> bits != old:
             at += 1
         past = end_of_run(at, past, bits, key)
@@ -579,7 +582,7 @@ def _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch):  # type: ign
             is_set = True
             for d in range(KINDS):
                 for k in range(size):
-                    apart.q[k, d] = scratch.q[at_q + k, d]
+                    apart.q[k, d] = scratch.without.q[at_q + k, d]
         factor = _adds(m, y, j, first, at, np.int64(-1), objects, voices, counts, heard, scratch)
         _note_added(g, factor, near.added)
     return at_q + size
@@ -630,13 +633,14 @@ def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, c
 
 
 @inlined
-def weigh(n, sources, objects, voices, groups, counts, priors, heard, scratch):  # type: ignore[no-untyped-def]
-    """The group in which the bound is highest with source n, -1 for one of its own, and by how much it rises. What the
-    source would be like on its own is left in `scratch.lone`."""
+def weigh(n, only, sources, objects, voices, groups, counts, priors, heard, scratch):  # type: ignore[no-untyped-def]
+    """The group in which the bound is highest with source n, or OWN, and by how much it rises: of those that it meets,
+    or of `only` this one, its own and where it is. What the source would be like on its own is left in
+    `scratch.lone`, and its objects without it in `scratch.without`."""
     old, start, n_claims = voices.group[n], sources.first[n], sources.first[n + 1] - sources.first[n]
     scratch.turn[0] += 1
     scratch.near.added[old, NATS], scratch.near.added[old, FACTOR] = 0.0, 1.0
-    at_q, n_near, is_close = np.int64(0), np.int64(0), sources.is_close[n]
+    at_q, n_near, is_close = np.int64(0), np.int64(0), sources.is_close[n] and only == ANY
     for j in range(n_claims):
         m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
         fetch(start + j, start + n_claims, sources.object_of, objects, heard)
@@ -645,7 +649,7 @@ def weigh(n, sources, objects, voices, groups, counts, priors, heard, scratch): 
             m, y, j, old, is_close, at_q, n_near, objects, voices, counts, heard, scratch
         )
     # Where it is now comes first: the higher the best so far, the more are ruled out.
-    now, to = -np.inf, np.int64(-1)
+    now, to = -np.inf, np.int64(OWN)
     if groups.size[old] > 1:
         now = _value_in(old, groups.size[old] - 1, n_claims, voices, counts, scratch)
     best, now, evidence = _alone(old, n_claims, now, groups, counts, priors, scratch.lone)
@@ -653,9 +657,11 @@ def weigh(n, sources, objects, voices, groups, counts, priors, heard, scratch): 
         best, to = now, old
     if not is_close:
         n_near = np.int64(0)
-        for j in range(n_claims):
+        for j in range(n_claims if only == ANY else 0):
             m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
             n_near = _hope(m, y, j, n_near, objects, heard, scratch)
+        if only >= 0 and groups.size[only] > 0:
+            scratch.near.groups[0], scratch.near.hope[only], n_near = only, np.inf, np.int64(1)
         n_near = _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch)
         at_q, scratch.near.added[old, TURN] = np.int64(0), 0.0
         for j in range(n_claims if n_near > 0 else 0):

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammaln, xlogy
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.numpy_partition import partition, relocate
+from consilience.kernels.numpy_partition import completed, partition, relocate
 from consilience.kernels.segments import Segments as segments
 from consilience.kernels.state import Evidence, Globals, Locals, Prior, Stats, to_fixed, to_two_words
 
 name = "numpy"
 fewest = 10_000
-__all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
+__all__ = ["completed", "fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 
 def structured(

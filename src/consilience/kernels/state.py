@@ -211,7 +211,7 @@ class GroupingStats:
                                                learning the counts needs, in two words
     terms      : (1, 2)                        the objects' part of the bound, in two words
     single     : (n_groups, n_labels, 2 n_kinds), or none: of pairs with one claim, which a kernel may leave to
-                                               `weights.with_singles`, Σ_m q(d_m, the claim is true) and Σ_m q(d_m)
+                                               its `completed`, Σ_m q(d_m, the claim is true) and Σ_m q(d_m)
     """
 
     reliable: Fixed

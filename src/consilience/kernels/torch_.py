@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Float, Int, Shard, offsets
 from consilience.kernels import numpy_partition
+from consilience.kernels.numba_partition import completed
 from consilience.kernels.numpy_ import mean_field, structured
 from consilience.kernels.numpy_partition import rising_tables
 from consilience.kernels.segments import Labels, Segments
@@ -43,7 +44,7 @@ from consilience.kernels.state import (
 )
 from consilience.kernels.weights import Counts, Voices, counts_of, singles_of, voices_of
 
-__all__ = ["fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
+__all__ = ["completed", "fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
 name = "torch"
 fewest = 5_000_000

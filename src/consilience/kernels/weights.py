@@ -12,7 +12,6 @@ claims; what pairs say is multiplied, and scaled now and then: no special functi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,15 +20,7 @@ from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.numpy_partition import rising_tables
-from consilience.kernels.state import (
-    KINDS,
-    Beliefs,
-    Grouping,
-    GroupingStats,
-    from_fixed,
-    to_fixed,
-    to_two_words,
-)
+from consilience.kernels.state import Beliefs, Grouping
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -174,34 +165,3 @@ def singles_of(voices: Voices, beliefs: Beliefs) -> Singles:
     says_rest = np.maximum(right * rest + careless, LEAST)
     says_cell = np.maximum(right + careless, LEAST)
     return Singles(careless, says_rest, says_cell, says_cell / says_rest)
-
-
-def with_singles(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingStats:
-    """The statistics, with what pairs with a single claim add to them."""
-    if not stats.single.size:
-        return stats
-    voices = voices_of(given)
-    careless, says_rest, says_cell, _ = singles_of(voices, beliefs)
-    single = from_fixed(stats.single)
-    true, all_ = single[:, :, :KINDS], single[:, :, KINDS:]
-    rest = beliefs.false_count / beliefs.true_count
-    right = voices.right[:, None, :]
-    false = np.maximum(all_ - true, 0.0)
-    # Nothing is found as a difference: of many claims it would be noise, and careless weights can be very small.
-    per_habit = true / says_cell + false / says_rest
-    held = true * (right / says_cell)
-    reliable, wrong = held + false * (right * rest / says_rest), per_habit * careless
-    own = per_habit * voices.habit
-    held += own
-    slopes = [held / beliefs.true_count, (all_ - held) / beliefs.false_count]
-    gain_true, gain_false = (np.einsum("gkdw->w", to_two_words(slope)) for slope in slopes)
-    # Sums are of numbers in fixed point: then they owe nothing to the order of groups and labels.
-    return replace(
-        stats,
-        reliable=stats.reliable
-        + np.stack([over_labels(to_fixed(part)) for part in (wrong, reliable)], axis=-1),
-        habit=stats.habit + to_fixed(own * (1.0 - rest)).transpose(0, 2, 1),
-        habit_rest=stats.habit_rest + over_labels(to_fixed(per_habit * voices.wrong[:, None, :] * rest)),
-        counts=stats.counts + np.stack([gain_true, 0 * gain_true, gain_false, 0 * gain_false]),
-        single=stats.single[:0],
-    )

@@ -31,9 +31,9 @@ from consilience.claims.encoding import Encoded, Float, Int, Shard
 
 INDEPENDENT_OBJECTS = 10.0
 """So many more objects on which groups toss coins: in a small table, chance is no evidence of shared errors."""
-MANY_CLAIMS, ENOUGH_CLAIMS = 1_000_000, 200_000
-"""Claims that are enough to tell how far groups err together, closely and to a few percent: of larger tables, evenly
-spread objects are looked at."""
+ENOUGH_CLAIMS = 200_000
+"""Claims that are enough to tell how far groups err together, to a few percent: of larger tables, evenly spread objects
+are looked at."""
 SURELY = 1.645
 """Standard errors of ρ that are left off where groups are doubted: so much is shared with a probability of 95 %."""
 TYPICAL_OBJECTS = 2.0
@@ -92,12 +92,10 @@ def voices_by_object(claims: Encoded, group: Int) -> Int:
     return n
 
 
-def some_objects(
-    shard: Shard, of_candidate: NDArray[Any], n_claims: int, most: int = MANY_CLAIMS
-) -> tuple[Shard, NDArray[Any]]:
+def some_objects(shard: Shard, of_candidate: NDArray[Any], n_claims: int) -> tuple[Shard, NDArray[Any]]:
     """Of a table with very many claims those of this shard on evenly spread objects, and what is said of their
-    candidates; n_claims : of the whole table, most : of what is chosen."""
-    stride = -(-n_claims // most)
+    candidates; n_claims : of the whole table."""
+    stride = -(-n_claims // ENOUGH_CLAIMS)
     chosen = (shard.first_object + np.arange(shard.n_objects)) % stride == 0
     return shard.of_objects(chosen), of_candidate[np.repeat(chosen, np.diff(shard.first_candidate))]
 
@@ -157,7 +155,7 @@ def design_effect(claims: Shard, group: Int, truth: Float) -> float:
     group : (n_sources,)    the group of each source
     truth : (n_candidates,) q(t_m = z)
     """
-    claims, truth = some_objects(claims, truth, claims.n_claims, ENOUGH_CLAIMS)
+    claims, truth = some_objects(claims, truth, claims.n_claims)
     n_claims = np.diff(claims.first_claim)
     effect = temperature(voices_by_object(claims, group), shared_errors(claims, group, truth, SURELY))
     return float(n_claims.sum() / np.sum(n_claims / effect))

@@ -32,7 +32,6 @@ from consilience.kernels.state import (
     Partition,
     from_two_words,
 )
-from consilience.kernels.weights import with_singles
 from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import (
     MOST_SHARING,
@@ -387,7 +386,7 @@ class Search:
         occupied = np.flatnonzero(size)
         some = grouping.of_groups(occupied) if len(occupied) < len(size) else grouping
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
-        stats = with_singles(stats, some, beliefs).among(occupied, len(size))
+        stats = self.kernel.completed(stats, some, beliefs).among(occupied, len(size))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(some, beliefs))),
