@@ -8,6 +8,7 @@ from scipy.special import gammaln
 from scipy.special import psi as scipy_psi
 
 from consilience.kernels.compiled import digamma, gammas, logs
+from consilience.kernels.state import MANY_PARAMETERS, dirichlets
 
 RANGES = [(-300, -100), (-12, -3), (-3, 3), (0, 2), (3, 12), (12, 200)]
 
@@ -22,3 +23,13 @@ def test_special_functions_have_fifteen_digits(exponents: tuple[int, int]) -> No
     np.testing.assert_allclose(psi, scipy_psi(x), rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(log_gamma, gammaln(x), rtol=1e-13, atol=2e-14)
     np.testing.assert_allclose([digamma(each) for each in x], scipy_psi(x), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_many_dirichlets_are_like_few(width: int) -> None:
+    parameters = np.random.default_rng(0).gamma(0.5, 10.0, (MANY_PARAMETERS // width + 300, 2, width)) + 1e-6
+    log, log_norm = dirichlets(parameters)
+    for part in np.array_split(np.arange(len(parameters)), 4):
+        few = dirichlets(parameters[part])
+        np.testing.assert_allclose(log[part], few[0], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(log_norm[part], few[1], rtol=1e-11, atol=1e-11)

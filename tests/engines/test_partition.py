@@ -348,6 +348,19 @@ def test_threads_that_look_ahead_change_no_move(monkeypatch):
     assert moves > 100
 
 
+def test_what_was_proposed_before_others_moved_is_still_weighed_exactly(monkeypatch):
+    monkeypatch.setattr(numba_relocate, "TOGETHER", 100)
+    moves = 0
+    for seed in range(120):
+        claims, shard, given, beliefs = table(seed, crowded=seed % 10 == 9)
+        order = np.random.default_rng(seed).permutation(claims.n_sources)
+        before = bound_of(shard, given, beliefs)
+        grouping, moved, gain = relocate(shard, given, beliefs, order)
+        assert bound_of(shard, grouping, beliefs) - before == pytest.approx(gain, abs=1e-6), seed
+        moves += moved
+    assert moves > 300
+
+
 def test_threads_wait_for_each_other_before_anything_changes(monkeypatch):
     """Some find at once what others still look for."""
     running, really = [], numba_relocate._relocate

@@ -389,7 +389,9 @@ def test_settling_ends_where_moving_no_longer_pays(six_groups):
         passes.append(order)
         return given, 1, 0.0
 
-    kernel = SimpleNamespace(partition=search.kernel.partition, relocate=relocate)
+    kernel = SimpleNamespace(
+        partition=search.kernel.partition, completed=search.kernel.completed, relocate=relocate
+    )
     story = search._fresh(np.arange(claims.n_sources), LOYAL)
     settled = replace(search, kernel=kernel).settle(story, np.random.default_rng(0))
     assert settled.bound > story.bound + 10

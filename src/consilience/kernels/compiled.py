@@ -18,6 +18,7 @@ from numba import config, njit
 from numba.core import types
 from numba.extending import intrinsic
 
+from consilience.claims.encoding import Float
 from consilience.kernels.state import COARSE, FINE, UNIT
 
 HERE = Path(__file__).parent
@@ -28,6 +29,9 @@ HALF_LOG_TAU = 0.5 * log(2 * pi)
 LOG_2 = log(2.0)
 SQRT_HALF = int(np.sqrt(0.5).view(np.int64))
 """√½ as the bits of a float."""
+
+ROWS = 128
+"""Dirichlets whose gamma functions are found together: so many that loops are long, so few that they lie near."""
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
@@ -141,6 +145,40 @@ def gammas(x, psi, log_gamma, room):  # type: ignore[no-untyped-def]
     logs(product, log_of)
     for i in range(n):
         log_gamma[i] -= log_of[i]
+
+
+def gammas_of_rows(parameters: Float) -> tuple[Float, Float]:
+    """Of Dirichlets along the last axis E ln and ln B."""
+    log, log_norm = np.empty_like(parameters), np.empty(parameters.shape[:-1])
+    width = parameters.shape[-1]
+    _gammas_of_rows(
+        np.ascontiguousarray(parameters).reshape(-1, width), log.reshape(-1, width), log_norm.reshape(-1)
+    )
+    return log, log_norm
+
+
+@compiled
+def _gammas_of_rows(parameters, log, log_norm):  # type: ignore[no-untyped-def]
+    n, width = parameters.shape
+    room = np.empty((6, ROWS * (width + 1)))
+    for first in range(0, n, ROWS):
+        rows = min(ROWS, n - first)
+        used = rows * (width + 1)
+        x, psi, log_gamma = room[0, :used], room[1, :used], room[2, :used]
+        for i in range(rows):
+            whole = 0.0
+            for k in range(width):
+                x[i * (width + 1) + k] = parameters[first + i, k]
+                whole += parameters[first + i, k]
+            x[i * (width + 1) + width] = whole
+        gammas(x, psi, log_gamma, room[3:])
+        for i in range(rows):
+            last = i * (width + 1) + width
+            norm = -log_gamma[last]
+            for k in range(width):
+                log[first + i, k] = psi[last - width + k] - psi[last]
+                norm += log_gamma[last - width + k]
+            log_norm[first + i] = norm
 
 
 @bare

@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.compiled import bare, inlined, prefetch
@@ -33,6 +34,8 @@ group's habit: together a line of the processor's cache."""
 RIGHT, HABITS = range(2)
 LINE = 64
 """Bytes of such a line."""
+UPWARD = 1.0 + 2.0**-22
+"""To half as many digits nothing that is multiplied by this is rounded down."""
 NO, YES = np.int64(0), np.int64(1)
 """Not False and True: as literals they would be types of their own, and what takes them compiled for each."""
 
@@ -54,6 +57,8 @@ class Heard(NamedTuple):
     single      : (n_groups n_labels, 4, KINDS)   what a pair with a single claim says, by its group and, within it,
                   label; none where there are no labels
     likeness    : (n_groups, 2, KINDS)     RIGHT and HABITS of groups, as in Voices; likewise
+    to_one      : (n_groups, n, KINDS)     what groups are like, made to sum to one by kind and rounded up: u, then
+                  (1 - u) ξ by label; n is at least n_labels + 1, and makes whole lines
     """
 
     key: Int
@@ -61,6 +66,7 @@ class Heard(NamedTuple):
     q_unclaimed: Float
     single: Float
     likeness: Float
+    to_one: NDArray[np.float32]
 
     @staticmethod
     def room(shard: Shard, n_groups: int, n_labels: int) -> Heard:
@@ -71,6 +77,9 @@ class Heard(NamedTuple):
             np.empty((shard.n_objects, KINDS)),
             lines((n_groups * n_labels if n_labels > 1 else 0, 4, KINDS)),
             lines((n_groups if n_labels > 1 else 0, 2, KINDS)),
+            lines((n_groups, -(-KINDS * (n_labels + 1) * 4 // LINE) * LINE // 8))
+            .view(np.float32)
+            .reshape(n_groups, -1, KINDS),
         )
 
 
@@ -264,6 +273,11 @@ def hear_all(first, past, objects, voices, counts, share, heard, apart):  # type
 def set_single(g, voices, counts, heard):  # type: ignore[no-untyped-def]
     """What group g is like, and a single claim of it says."""
     rest, n_labels = counts.rest[1], voices.habit.shape[1]
+    for d in range(KINDS):
+        per_whole = UPWARD / (voices.right[g, d] + voices.habits[g, d])
+        heard.to_one[g, 0, d] = voices.right[g, d] * per_whole
+        for k in range(n_labels):
+            heard.to_one[g, 1 + k, d] = voices.habit[g, k, d] * per_whole
     for d in range(KINDS if len(heard.single) > 0 else 0):
         right, habits = voices.right[g, d], voices.habits[g, d]
         heard.likeness[g, RIGHT, d] = right

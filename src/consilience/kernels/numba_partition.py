@@ -20,7 +20,6 @@ from consilience.kernels.weights import (
     counts_of,
     objects_of,
     read_only,
-    singles_of,
     voices_of,
 )
 
@@ -111,8 +110,8 @@ def partition(
             (len(given.habit) if beliefs.n_labels > 1 else 0, beliefs.n_labels, 2 * KINDS), np.int64
         ),
     )
-    singles = singles_of(voices, beliefs)
-    said = np.concatenate([singles.says_rest, singles.ratio], axis=2).reshape(-1, 2 * KINDS)
+    said = np.empty((len(given.habit) * beliefs.n_labels, 2 * KINDS))
+    _say_singles(voices, beliefs.false_count / beliefs.true_count, said)
     _partition(
         objects_of(shard), voices, said, counts_of(shard, beliefs, int(given.size.max())),
         beliefs.share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
@@ -120,6 +119,21 @@ def partition(
         stats.single.reshape(-1, 2 * KINDS),
     )  # fmt: skip
     return Locals(truth), stats
+
+
+@bare
+def _say_singles(voices, rest, said):  # type: ignore[no-untyped-def]
+    """What pairs with a single claim say, by group and label: of other values, and of their own how many times as
+    much."""
+    n_groups, n_labels, _ = voices.habit.shape
+    for g in range(n_groups):
+        for k in range(n_labels):
+            for d in range(KINDS):
+                right, own = voices.right[g, d], voices.habit[g, k, d]
+                careless = max(voices.habits[g, d] - own, 0.0) * rest + own
+                says_rest = max(right * rest + careless, LEAST)
+                said[g * n_labels + k, d] = says_rest
+                said[g * n_labels + k, KINDS + d] = max(right + careless, LEAST) / says_rest
 
 
 def completed(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingStats:

@@ -49,7 +49,7 @@ def relocate(
     group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
     first_of_source = offsets(shard.claim_source, len(group))
     objects, voices = objects_of(shard), voices_of(given)._replace(group=group)
-    groups = Groups(given.size.copy(), given.size.max(keepdims=True), reliability, habit)
+    groups = Groups(given.size.copy(), reliability, habit)
     counts = counts_of(shard, beliefs, len(group))
     heard = Heard.room(shard, len(reliability), beliefs.n_labels)
     priors = Priors.of(beliefs)
@@ -138,7 +138,6 @@ def _seat(n, to, empty, voices, groups, counts, priors, heard, lone):  # type: i
         set_single(to, voices, counts, heard)
     groups.size[old] -= 1
     groups.size[to] += 1
-    groups.largest[0] = max(groups.largest[0], groups.size[to])
     voices.group[n] = to
     return empty
 

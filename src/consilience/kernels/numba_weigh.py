@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.compiled import bare, compiled, gammas, inlined
+from consilience.kernels.compiled import bare, compiled, gammas, inlined, prefetch
 from consilience.kernels.numba_heard import (
+    AHEAD,
     CARELESS,
     HABIT,
     HABITS,
@@ -70,6 +71,7 @@ class Lone(NamedTuple):
     gamma           : (6, n)                all of them with their sums, ψ and lnΓ of them, and room to find these in
     right, habit, habits : (KINDS,), (n_labels, KINDS), (KINDS,)   as in Voices
     reliable, said  : (KINDS, 2), (KINDS, n_labels + 1)
+    slope           : (n_labels + 1, KINDS)   of the evidence in u and (1 - u) ξ
     """
 
     here: Float
@@ -85,6 +87,7 @@ class Lone(NamedTuple):
     habits: Float
     reliable: Float
     said: Float
+    slope: Float
 
     @staticmethod
     def room(n_claims: int, n_labels: int) -> Lone:
@@ -94,6 +97,7 @@ class Lone(NamedTuple):
             np.empty((n_claims, KINDS)), np.empty((n_claims, KINDS)), np.empty(n_claims), np.empty(n_claims, np.int64),
             np.empty(n_claims), np.empty(two), np.empty(each), np.empty((6, KINDS * (n_labels + 4))),
             np.empty(KINDS), np.empty(each[::-1]), np.empty(KINDS), np.empty(two), np.empty((KINDS, n_labels + 1)),
+            np.empty((n_labels + 1, KINDS)),
         )  # fmt: skip
 
 
@@ -179,13 +183,11 @@ class Groups(NamedTuple):
     """Groups as they stand while sources are moved.
 
     size        : (n_groups,)
-    largest     : (1,)                at least the size of any
     reliability : (n_groups, KINDS, 2)
     habit       : (n_groups, KINDS, n_labels)
     """
 
     size: Int
-    largest: Int
     reliability: Float
     habit: Float
 
@@ -259,16 +261,15 @@ def _lone(n_claims, lone, right, habit, habits, counts, reliable, said):  # type
 
 
 @inlined
-def _tangent(g, to_one, voices, right, habit, reliable, said):  # type: ignore[no-untyped-def]
+def _tangent(g, voices, right, habit, reliable, said):  # type: ignore[no-untyped-def]
     """What `_lone` would at the most be more for group g than for `right` and `habit`: it is concave in them, so it
-    lies below its tangent there. Where `to_one`, of g made to sum to one by kind."""
+    lies below its tangent there."""
     n_labels = len(habit)
     more = 0.0
     for d in range(KINDS):
-        whole = voices.right[g, d] + voices.habits[g, d] if to_one else 1.0
-        more += reliable[d, 1] * (voices.right[g, d] / (whole * right[d]) - 1.0)
+        more += reliable[d, 1] * (voices.right[g, d] / right[d] - 1.0)
         for k in range(n_labels):
-            more += (said[d, k] + said[d, n_labels]) * (voices.habit[g, k, d] / whole - habit[k, d])
+            more += (said[d, k] + said[d, n_labels]) * (voices.habit[g, k, d] - habit[k, d])
     return more
 
 
@@ -545,19 +546,29 @@ def _hope(m, y, j, n_near, objects, heard, scratch):  # type: ignore[no-untyped-
 
 
 @inlined
-def _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch):  # type: ignore[no-untyped-def]
+def _choose_hopeful(old, n_near, best, evidence, groups, heard, scratch):  # type: ignore[no-untyped-def]
     """Of the groups that were met, those that can be better. Returns how many. Its own has been weighed."""
     near, lone, turn = scratch.near, scratch.lone, scratch.turn[0]
-    highest, n = evidence + _most(lone) + log(groups.largest[0]), np.int64(0)
+    n_labels, slope, n = len(lone.habit), lone.slope, np.int64(0)
+    least = best - evidence  # to be hoped for, and what the tangent is at the source's own likeness
+    for d in range(KINDS):
+        slope[0, d] = lone.reliable[d, 1] / lone.right[d]
+        least += lone.reliable[d, 1]
+        for k in range(n_labels):
+            slope[1 + k, d] = lone.said[d, k] + lone.said[d, n_labels]
+            least += slope[1 + k, d] * lone.habit[k, d]
     for t in range(n_near):
+        if t + AHEAD < n_near:
+            prefetch(heard.to_one, near.groups[t + AHEAD])
+            prefetch(groups.size, near.groups[t + AHEAD])
         g = near.groups[t]
         hope = near.hope[g]
         near.hope[g] = 0.0
-        if g == old or hope + highest < best:
-            continue
-        hope += evidence + log(groups.size[g])
-        hope += _tangent(g, True, voices, lone.right, lone.habit, lone.reliable, lone.said)
-        if hope < best:
+        for c in range(1 + n_labels):
+            for d in range(KINDS):
+                hope += slope[c, d] * heard.to_one[g, c, d]
+        # ln x is at most x - 1: most are ruled out without a logarithm.
+        if g == old or hope + (groups.size[g] - 1.0) < least or hope + log(groups.size[g]) < least:
             continue
         near.groups[n] = g
         near.added[g, NATS], near.added[g, FACTOR], near.added[g, TURN] = 0.0, 1.0, turn
@@ -607,7 +618,7 @@ def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, c
         g = scratch.near.groups[t]
         if g == old:
             continue
-        more = _tangent(g, False, voices, lone.right, lone.habit, lone.reliable, lone.said)
+        more = _tangent(g, voices, lone.right, lone.habit, lone.reliable, lone.said)
         # ln x is at most x - 1: most are ruled out without a logarithm.
         if added[g, NATS] + added[g, FACTOR] * groups.size[g] - 1.0 + evidence + more < best:
             continue
@@ -622,7 +633,7 @@ def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, c
                 landmarks.reliable[p], landmarks.said[p],
             )  # fmt: skip
         more = _tangent(
-            g, False, voices, landmarks.right[p], landmarks.habit[p], landmarks.reliable[p], landmarks.said[p]
+            g, voices, landmarks.right[p], landmarks.habit[p], landmarks.reliable[p], landmarks.said[p]
         )
         if value + landmarks.evidence[p] + more < best:
             continue
@@ -662,7 +673,7 @@ def weigh(n, only, sources, objects, voices, groups, counts, priors, heard, scra
             n_near = _hope(m, y, j, n_near, objects, heard, scratch)
         if only >= 0 and groups.size[only] > 0:
             scratch.near.groups[0], scratch.near.hope[only], n_near = only, np.inf, np.int64(1)
-        n_near = _choose_hopeful(old, n_near, best, evidence, voices, groups, scratch)
+        n_near = _choose_hopeful(old, n_near, best, evidence, groups, heard, scratch)
         at_q, scratch.near.added[old, TURN] = np.int64(0), 0.0
         for j in range(n_claims if n_near > 0 else 0):
             m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])

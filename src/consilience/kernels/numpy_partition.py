@@ -24,6 +24,7 @@ from consilience.kernels.state import (
     Grouping,
     GroupingStats,
     Locals,
+    dirichlets,
     from_fixed,
     from_two_words,
     to_fixed,
@@ -178,9 +179,9 @@ def update_groups(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> Gr
 
 def group_divergence(given: Grouping, beliefs: Beliefs) -> Float:
     """(n_groups,) KL of q(u_l) and q(ξ_l) from their priors."""
-    divergence = _divergence(given.reliability, beliefs.reliability, given.log_reliability)
+    divergence = _divergence(given.reliability, beliefs.reliability, *given.of_reliability)
     if beliefs.n_labels > 1:
-        divergence = divergence + _divergence(given.habit, beliefs.habit_prior, given.log_habit)
+        divergence = divergence + _divergence(given.habit, beliefs.habit_prior, *given.of_habit)
     return divergence
 
 
@@ -273,11 +274,9 @@ def _objects_of(shard: Shard, objects: Int) -> Shard:
     )
 
 
-def _divergence(q: Float, prior: Float, log: Float) -> Float:
-    """(n_groups,) KL of Dirichlets along the last axis, of all kinds together; `log` is E ln under q."""
-    divergence: Float = (
-        gammaln(total(q)) - gammaln(total(prior)) + total(gammaln(prior) - gammaln(q) + (q - prior) * log)
-    ).sum(axis=1)
+def _divergence(q: Float, prior: Float, log: Float, log_norm: Float) -> Float:
+    """(n_groups,) KL of Dirichlets along the last axis, of all kinds together; of q E ln and ln B are given."""
+    divergence: Float = np.sum(dirichlets(prior)[1] - log_norm + total((q - prior) * log), axis=1)
     return divergence
 
 

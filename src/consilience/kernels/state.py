@@ -24,6 +24,8 @@ LARGEST_SCORE = 2.0**32
 COARSE, FINE = 2.0**-20, 2.0**-50
 KINDS = 2
 """Kinds of objects in the partition inference: compiled kernels know the number beforehand."""
+MANY_PARAMETERS = 20_000
+"""Of fewer, compiled special functions save less than it takes to load them."""
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
 """The parts of the bound that are sums over objects, in the order of `Stats.terms`."""
 
@@ -156,6 +158,23 @@ def expected_log(parameters: Float) -> Float:
     return logs
 
 
+def dirichlets(parameters: Float) -> tuple[Float, Float]:
+    """Of Betas or Dirichlets along the last axis E ln, and ln of what normalises them, B. Of very many it is compiled,
+    where it can be."""
+    if parameters.shape[-1] == 1:
+        return np.zeros_like(parameters), np.zeros(parameters.shape[:-1])
+    if parameters.size >= MANY_PARAMETERS:
+        try:
+            from consilience.kernels.compiled import gammas_of_rows
+        except ImportError:
+            pass
+        else:
+            return gammas_of_rows(parameters)
+    from scipy.special import gammaln
+
+    return expected_log(parameters), total(gammaln(parameters)) - gammaln(total(parameters))
+
+
 def total(parts: Float) -> Float:
     """The sum along the last axis. Of two, as most are, NumPy would spend most of the time on getting there."""
     if parts.shape[-1] == 2:
@@ -183,14 +202,24 @@ class Grouping:
         return np.bincount(self.group, minlength=len(self.reliability))
 
     @cached_property
-    def log_reliability(self) -> Float:
-        """(n_groups, n_kinds, 2) E ln(1 - u) and E ln u."""
-        return expected_log(self.reliability)
+    def of_reliability(self) -> tuple[Float, Float]:
+        """(n_groups, n_kinds, 2) E ln(1 - u) and E ln u, and (n_groups, n_kinds) ln B."""
+        return dirichlets(self.reliability)
 
     @cached_property
+    def of_habit(self) -> tuple[Float, Float]:
+        """(n_groups, n_kinds, n_labels) E ln ξ, and (n_groups, n_kinds) ln B."""
+        return dirichlets(self.habit)
+
+    @property
+    def log_reliability(self) -> Float:
+        """(n_groups, n_kinds, 2) E ln(1 - u) and E ln u."""
+        return self.of_reliability[0]
+
+    @property
     def log_habit(self) -> Float:
         """(n_groups, n_kinds, n_labels) E ln ξ."""
-        return expected_log(self.habit)
+        return self.of_habit[0]
 
     def of_groups(self, groups: Int) -> Grouping:
         """These groups alone, numbered in this order; every source is in one of them."""
