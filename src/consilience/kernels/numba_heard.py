@@ -24,7 +24,7 @@ from consilience.kernels.numba_partition import (
     take_apart,
 )
 from consilience.kernels.state import KINDS
-from consilience.kernels.weights import LEAST, SMALL
+from consilience.kernels.weights import LARGE, LEAST, SMALL
 
 AHEAD = 8
 """Claims of a source between asking for an object and working on it; it is asked where it lies as many before."""
@@ -124,6 +124,15 @@ def end_of_run(at, past, bits, key):  # type: ignore[no-untyped-def]
     return at
 
 
+@inlined
+def _run_of(m, g, objects, key):  # type: ignore[no-untyped-def]
+    """Where the claims of group g on object m begin and end."""
+    first = objects.first_claim[m]
+    while key[first] >> objects.bits != g:
+        first += 1
+    return first, end_of_run(first, objects.first_claim[m + 1], objects.bits, key)
+
+
 @bare
 def _hear_several(m, at, past, without, back, objects, voices, counts, key, apart):  # type: ignore[no-untyped-def]
     """As `_hear_group`, of several claims."""
@@ -205,16 +214,43 @@ def _hear_object(m, g, y, objects, voices, counts, share, heard, apart):  # type
 
 
 @inlined
+def take_out(m, g, y, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
+    """What is said of object m without a claim of y by group g. Mostly it is the group's only one, on a common label
+    set: then it is `change` in one go."""
+    first, past = _run_of(m, g, objects, heard.key)
+    start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
+    is_exact = past - first == 1 and len(heard.single) > 0 and objects.log_unclaimed[m] == -np.inf
+    if is_exact:
+        single, total = heard.single[g * voices.habit.shape[1] + objects.label[start + y]], 0.0
+        for d in range(KINDS):
+            occurs = share[0, d] > 0.0
+            says_rest = max(heard.likeness[g, RIGHT, d] * counts.rest[1] + single[CARELESS, d], LEAST)
+            ratio, says = says_rest * single[PER_CELL, d], single[PER_REST, d]
+            apart.q_unclaimed[d] = 0.0
+            for k in range(size):
+                q = heard.q[start + k, d]
+                if occurs and q < SMALL:
+                    is_exact = False
+                q = (q * ratio if k == y else q) * says
+                apart.q[k, d] = q
+                total += q
+        is_exact &= SMALL < total < LARGE
+        per_total = 1.0 / total
+        for d in range(KINDS):
+            for k in range(size):
+                apart.q[k, d] *= per_total
+    if not is_exact:
+        change(m, g, y, YES, objects, voices, counts, share, heard, apart)
+
+
+@inlined
 def change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
     """What is said of object m without a claim of y by group g, or with it, where it is noted without. What its group
     says is taken back and said anew; where digits may be lost, all is."""
     if not _recall(m, objects, share, heard, apart):
         _hear_object(m, g if out else np.int64(-1), y, objects, voices, counts, share, heard, apart)
         return
-    first, past = objects.first_claim[m], objects.first_claim[m + 1]
-    while heard.key[first] >> objects.bits != g:
-        first += 1
-    past = end_of_run(first, past, objects.bits, heard.key)
+    first, past = _run_of(m, g, objects, heard.key)
     own, none = (g << objects.bits) + y, np.int64(-1)
     _hear_group(m, first, past, none if out else own, YES, objects, voices, counts, heard, apart)
     _hear_group(m, first, past, own if out else none, NO, objects, voices, counts, heard, apart)
@@ -264,7 +300,7 @@ def hear_all(first, past, objects, voices, counts, share, heard, apart):  # type
                 g = voices.group[objects.claim_source[i]]
                 prefetch(heard.single, g * n_labels + objects.label[objects.claim_candidate[i]])
                 prefetch(heard.likeness, g)
-        sort_claims(m, objects, voices, heard.key, objects.first_claim[m])
+        sort_claims(m, objects, voices, heard.key, objects.first_claim[m], apart)
         _hear_object(m, np.int64(-1), np.int64(0), objects, voices, counts, share, heard, apart)
         _keep(m, objects, heard, apart)
 

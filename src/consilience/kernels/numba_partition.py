@@ -23,8 +23,10 @@ from consilience.kernels.weights import (
     voices_of,
 )
 
-FEW = 64
-"""Claims up to which insertion sorts fastest."""
+FEWEST_BITS, FEW = 4, 64
+FEWEST = 1 << FEWEST_BITS
+"""Claims up to which counting sorts fastest, and up to which insertion does."""
+NEVER = np.iinfo(np.int64).max
 OBJECTS_AHEAD, SPREAD = 4, 10_000
 """Objects between asking for what pairs with a single claim say and hearing it, where there are so many such pairs that
 they do not lie near."""
@@ -34,6 +36,7 @@ class Apart(NamedTuple):
     """An object taken apart. Weights are scaled by the largest E of the pair. Kinds are the last axis, their number a
     constant, so that the compiler handles both at once.
 
+    row            : (FEWEST,)     room to sort claims in
     lone           : (n,)          of a pair with a single claim, which is not among the others: key of its claim
     group, total   : (n,)          of a pair: its group and its claims
     first          : (n + 1,)      of a pair: its first cell, and past the last
@@ -52,6 +55,7 @@ class Apart(NamedTuple):
     whole_q, whole_kind : (K, KINDS), (KINDS,)   q(d, z) and q(d) in fixed point
     """
 
+    row: Int
     lone: Int
     group: Int
     total: Int
@@ -87,8 +91,8 @@ class Apart(NamedTuple):
             return np.empty((n, KINDS))
 
         return Apart(
-            whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n), by_kind(), by_kind(), by_kind(),
-            whole(), whole(), np.empty(n), by_kind(), by_kind(), np.empty(n),
+            np.empty(FEWEST, np.int64), whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n),
+            by_kind(), by_kind(), by_kind(), whole(), whole(), np.empty(n), by_kind(), by_kind(), np.empty(n),
             np.empty((widest, KINDS)), np.empty(KINDS), np.empty(KINDS), np.empty(KINDS),
             np.empty((widest, KINDS), np.int64), np.empty(KINDS, np.int64),
         )  # fmt: skip
@@ -192,9 +196,23 @@ def _shell_sort(key, at, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sort_claims(m, objects, voices, key, at):  # type: ignore[no-untyped-def]
+def sort_claims(m, objects, voices, key, at, apart):  # type: ignore[no-untyped-def]
     """The claims of object m, group and value in one number, sorted, from `at` on."""
     first, past, start = objects.first_claim[m], objects.first_claim[m + 1], objects.first_candidate[m]
+    if past - first <= FEWEST:
+        # What is foreseen to the end is fastest: each is compared with all, and where it belongs is counted.
+        row = apart.row
+        for i in range(FEWEST):
+            row[i] = NEVER
+        for i in range(past - first):
+            g, y = voices.group[objects.claim_source[first + i]], objects.claim_candidate[first + i] - start
+            row[i] = (((g << objects.bits) + y) << FEWEST_BITS) + i  # no two are equal
+        for i in range(past - first):
+            place = 0
+            for j in range(FEWEST):
+                place += row[j] < row[i]
+            key[at + place] = row[i] >> FEWEST_BITS
+        return
     is_short = past - first <= FEW
     for i in range(first, past):
         new = (voices.group[objects.claim_source[i]] << objects.bits) + (objects.claim_candidate[i] - start)
@@ -421,7 +439,7 @@ def _partition(  # type: ignore[no-untyped-def]
         if is_spread and m + OBJECTS_AHEAD < n_objects:
             fetch_singles(m + OBJECTS_AHEAD, n_labels, objects, voices, said, single)
         n_lone, n_left = 0, objects.first_claim[m + 1] - objects.first_claim[m]
-        sort_claims(m, objects, voices, key, np.int64(0))
+        sort_claims(m, objects, voices, key, np.int64(0), apart)
         if n_labels > 1:
             n_lone, n_left = set_aside(n_left, key, objects.bits, apart)
         n_pairs = take_apart(m, key, np.int64(0), n_left, np.int64(-1), objects, voices, counts, apart)

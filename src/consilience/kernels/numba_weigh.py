@@ -24,12 +24,11 @@ from consilience.kernels.numba_heard import (
     PER_CELL,
     PER_REST,
     RIGHT,
-    YES,
     Without,
-    change,
     end_of_run,
     fetch,
     lines,
+    take_out,
 )
 from consilience.kernels.numba_partition import Apart, domain_of, take_apart
 from consilience.kernels.state import KINDS, Beliefs
@@ -655,7 +654,7 @@ def weigh(n, only, sources, objects, voices, groups, counts, priors, heard, scra
     for j in range(n_claims):
         m, y = np.int64(sources.object_of[start + j]), np.int64(sources.value_of[start + j])
         fetch(start + j, start + n_claims, sources.object_of, objects, heard)
-        change(m, old, y, YES, objects, voices, counts, priors.share, heard, scratch.apart)
+        take_out(m, old, y, objects, voices, counts, priors.share, heard, scratch.apart)
         at_q, n_near = _stand_back(
             m, y, j, old, is_close, at_q, n_near, objects, voices, counts, heard, scratch
         )

@@ -24,7 +24,7 @@ LARGEST_SCORE = 2.0**32
 COARSE, FINE = 2.0**-20, 2.0**-50
 KINDS = 2
 """Kinds of objects in the partition inference: compiled kernels know the number beforehand."""
-MANY_PARAMETERS = 20_000
+MANY_PARAMETERS = 2_000
 """Of fewer, compiled special functions save less than it takes to load them."""
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
 """The parts of the bound that are sums over objects, in the order of `Stats.terms`."""
