@@ -428,14 +428,20 @@ def _learn_likeness(b, h, lone):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _set_silent(j, counts, scratch):  # type: ignore[no-untyped-def]
+    """What claim j makes of a group that is silent on its object: `_adds` needs it of every group."""
+    here, elsewhere = scratch.lone.here, scratch.lone.elsewhere
+    for d in range(KINDS):
+        scratch.right_alone[d] = here[j, d] * counts.eta + elsewhere[j, d] * counts.theta
+        scratch.mass[d] = here[j, d] + elsewhere[j, d]
+
+
+@inlined
 def _adds(m, y, j, first, past, without, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
     """How much more probable a source's claim j, of y on object m, is from a group with claims there, from `first` on,
     than were it silent there; but for one claim of the key `without`."""
     apart, lone, right_alone, mass = scratch.apart, scratch.lone, scratch.right_alone, scratch.mass
     n_labels, key, bits = voices.habit.shape[1], heard.key, objects.bits
-    for d in range(KINDS):
-        right_alone[d] = lone.here[j, d] * counts.eta + lone.elsewhere[j, d] * counts.theta
-        mass[d] = lone.here[j, d] + lone.elsewhere[j, d]
     if past - first == (1 if without < 0 else 2) and n_labels > 1:
         value = (key[first] if key[first] != without else key[first + 1]) & ((1 << bits) - 1)
         return _joined_single(
@@ -480,6 +486,7 @@ def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, h
         while key[at] >> bits != old:
             at += 1
         past = end_of_run(at, past, bits, key)
+    _set_silent(j, counts, scratch)
     while at < past:
         first, at = at, end_of_run(at, past, bits, key)
         g = key[first] >> bits
@@ -590,6 +597,7 @@ def _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch):  # type: ign
             continue
         if not is_set:
             is_set = True
+            _set_silent(j, counts, scratch)
             for d in range(KINDS):
                 for k in range(size):
                     apart.q[k, d] = scratch.without.q[at_q + k, d]
