@@ -55,6 +55,8 @@ must not join lightly, most times where groups are there to begin with."""
 HELD = 12
 """Sweeps, at the most, before sources that start alone are first relocated, and at the end of a settlement whose counts
 are held: another one follows."""
+FEW_SWEEPS = 4
+"""Sweeps after which it is known what a move, or a new story, is worth."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
@@ -165,7 +167,7 @@ class Search:
             if not found:
                 break
             gathered = self._regrouped(story, together(group, found[0]))
-            before, story = story, self._better(story, self.converge(gathered, sweeps=4))
+            before, story = story, self._better(story, self._rival(gathered, story.bound))
             if story is before:
                 break
         return story
@@ -207,7 +209,7 @@ class Search:
             grouping, moved, gain = self.kernel.relocate(
                 near, story.grouping, story.beliefs, order, self.table.threads
             )
-            other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=4)
+            other = self.converge(self._evaluate(grouping, story.beliefs), counts=counts, sweeps=FEW_SWEEPS)
             rise = other.bound - story.bound
             story = other if rise > 0 else story
             return story, not moved or min(gain, rise) <= self.tolerance * max(1.0, abs(story.bound))
@@ -217,13 +219,21 @@ class Search:
 
     def converge(self, story: Story, *, counts: bool = True, sweeps: int | None = None) -> Story:
         """Sweep until the bound rises by less than the tolerance."""
+        return self._ascend(story, counts, sweeps or self.max_sweeps)
 
+    def _rival(self, story: Story, above: float, *, counts: bool = True) -> Story:
+        """A story that is to end above a bound, after a few sweeps: fewer where it is not to be expected, for what
+        sweeps bring becomes less and less."""
+        return self._ascend(story, counts, FEW_SWEEPS, above)
+
+    def _ascend(self, story: Story, counts: bool, sweeps: int, above: float = -np.inf) -> Story:
         def sweep(story: Story) -> tuple[Story, bool]:
             after = self._sweep(story, counts=counts)
-            converged = after.bound - story.bound <= self.tolerance * max(1.0, abs(story.bound))
-            return replace(after, converged=converged), converged
+            rise = after.bound - story.bound
+            converged = rise <= self.tolerance * max(1.0, abs(story.bound))
+            return replace(after, converged=converged), converged or after.bound + FEW_SWEEPS * rise < above
 
-        return self._repeat(lambda: story, sweep, min(sweeps or self.max_sweeps, self.max_sweeps))
+        return self._repeat(lambda: story, sweep, min(sweeps, self.max_sweeps))
 
     def _repeat(
         self,
@@ -306,7 +316,7 @@ class Search:
             if size[a] == 0 or size[b] == 0:
                 continue  # a merge that was kept has used it up
             merged = self._regrouped(story, np.where(group == a, b, group))
-            story = self._better(story, self.converge(merged, sweeps=4))
+            story = self._better(story, self._rival(merged, story.bound))
         for g in self._big(story):
             apart = story.grouping.group.copy()
             members = np.flatnonzero(apart == g)[1:]
@@ -317,8 +327,11 @@ class Search:
     def _by_agreement(self) -> Story | None:
         """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most; None
         where nobody does."""
-        promises = (self._fresh(group, LOYAL) for group in self.agreeing or agreement_cuts(self.table.here))
-        return max(promises, key=lambda story: story.bound, default=None)
+        best = None
+        for group in self.agreeing or agreement_cuts(self.table.here):
+            story = self._fresh(group, LOYAL, best.bound if best else -np.inf)
+            best = story if best is None or story.bound > best.bound else best
+        return best
 
     def _at_random(self, rng: np.random.Generator) -> Story:
         n_sources = self.table.n_sources
@@ -326,8 +339,9 @@ class Search:
         group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
-    def _fresh(self, group: Int, fidelity: float) -> Story:
-        """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned."""
+    def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
+        """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned. It matters
+        where it ends above a bound."""
         n_sources = self.table.n_sources
         domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
         beliefs = start_beliefs(n_sources, self.table.n_labels, domain_size, fidelity, self.concentration)
@@ -339,7 +353,7 @@ class Search:
         story = self._evaluate(grouping, beliefs)
         for _ in range(4):
             story = self._evaluate(update_groups(story.stats, story.grouping, beliefs), beliefs)
-        return self.converge(story, counts=False, sweeps=4)
+        return self._rival(story, above, counts=False)
 
     def _regrouped(self, story: Story, group: Int) -> Story:
         """The same beliefs with another partition; groups whose members changed start from the prior."""
