@@ -398,9 +398,11 @@ class Search:
         table = self.table
         size = grouping.size
         occupied = np.flatnonzero(size)
-        some = grouping.of_groups(occupied) if len(occupied) < len(size) else grouping
+        is_full = len(occupied) == len(size)
+        some = grouping if is_full else grouping.of_groups(occupied)
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
-        stats = self.kernel.completed(stats, some, beliefs).among(occupied, len(size))
+        stats = self.kernel.completed(stats, some, beliefs)
+        stats = stats if is_full else stats.among(occupied, len(size))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(some, beliefs))),
