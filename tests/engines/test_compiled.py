@@ -33,3 +33,13 @@ def test_many_dirichlets_are_like_few(width: int) -> None:
         few = dirichlets(parameters[part])
         np.testing.assert_allclose(log[part], few[0], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(log_norm[part], few[1], rtol=1e-11, atol=1e-11)
+
+
+def test_many_dirichlets_may_lie_in_memory_in_any_way() -> None:
+    parameters = np.random.default_rng(0).gamma(2.0, 10.0, (MANY_PARAMETERS, 2, 3))
+    for same in (np.asfortranarray(parameters), np.ascontiguousarray(parameters[:, ::-1])[:, ::-1]):
+        for one, other in zip(dirichlets(same), dirichlets(parameters), strict=True):
+            np.testing.assert_array_equal(one, other)
+    log, log_norm = dirichlets(np.broadcast_to(parameters[:1], parameters.shape))
+    assert np.all(log == log[0])
+    assert np.all(log_norm == log_norm[0])

@@ -149,12 +149,12 @@ def gammas(x, psi, log_gamma, room):  # type: ignore[no-untyped-def]
 
 def gammas_of_rows(parameters: Float) -> tuple[Float, Float]:
     """Of Dirichlets along the last axis E ln and ln B."""
-    log, log_norm = np.empty_like(parameters), np.empty(parameters.shape[:-1])
     width = parameters.shape[-1]
-    _gammas_of_rows(
-        np.ascontiguousarray(parameters).reshape(-1, width), log.reshape(-1, width), log_norm.reshape(-1)
-    )
-    return log, log_norm
+    rows = np.ascontiguousarray(parameters, np.float64).reshape(-1, width).view()
+    rows.flags.writeable = False  # as some are: for both kinds it would be compiled twice
+    log, log_norm = np.empty(rows.shape), np.empty(len(rows))
+    _gammas_of_rows(rows, log, log_norm)
+    return log.reshape(parameters.shape), log_norm.reshape(parameters.shape[:-1])
 
 
 @compiled

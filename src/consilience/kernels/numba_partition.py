@@ -17,6 +17,7 @@ from consilience.kernels.weights import (
     LARGE,
     LEAST,
     SMALL,
+    Voices,
     counts_of,
     objects_of,
     read_only,
@@ -114,10 +115,8 @@ def partition(
             (len(given.habit) if beliefs.n_labels > 1 else 0, beliefs.n_labels, 2 * KINDS), np.int64
         ),
     )
-    said = np.empty((len(given.habit) * beliefs.n_labels, 2 * KINDS))
-    _say_singles(voices, beliefs.false_count / beliefs.true_count, said)
     _partition(
-        objects_of(shard), voices, said, counts_of(shard, beliefs, int(given.size.max())),
+        objects_of(shard), voices, said_by_singles(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
         beliefs.share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
         Apart.room(shard), truth, stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
         stats.single.reshape(-1, 2 * KINDS),
@@ -125,10 +124,18 @@ def partition(
     return Locals(truth), stats
 
 
+def said_by_singles(voices: Voices, beliefs: Beliefs) -> Float:
+    """(n_groups n_labels, 2 KINDS) what a pair with a single claim says of other values, and of its own how many times
+    as much. It follows from its group and the claim's label alone. Most pairs are such, and what they leave in the
+    statistics is linear in q: so it is summed by group and label first, and `completed` does the rest."""
+    n_groups, n_labels, _ = voices.habit.shape
+    said = np.empty((n_groups * n_labels, 2 * KINDS))
+    _say_singles(voices, beliefs.false_count / beliefs.true_count, said)
+    return said
+
+
 @bare
 def _say_singles(voices, rest, said):  # type: ignore[no-untyped-def]
-    """What pairs with a single claim say, by group and label: of other values, and of their own how many times as
-    much."""
     n_groups, n_labels, _ = voices.habit.shape
     for g in range(n_groups):
         for k in range(n_labels):

@@ -1,8 +1,8 @@
 """Weighing a source against the groups that it meets, compiled: where the bound is highest with it, and by how much.
 
 One claim more multiplies E by (η + n) / (θ + n). Which groups are better than where the source is now is decided
-exactly, of those that can be: most are ruled out by where they agree with it, without a look at what they are like
-(`_hope`), or by tangents of the evidence, which is concave in that. Nothing changes that others see.
+exactly, of those that can be: most are ruled out by where they agree with it and how like it they are (`_hope`), or by
+tangents of the evidence, which is concave in that. Nothing changes that others see.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What kernels take and give: frozen, with documented shapes. Of the model nothing is computed here but E ln.
+"""What kernels take and give: frozen, with documented shapes. Of the model nothing is computed here but E ln and ln B.
 
 Statistics are kept in fixed point, as 64-bit integers: integer addition does not care about order, so a sum over
 objects has the same bits for any number of shards, threads or machines. Scores are in units of 2**-30 nats. The bound's

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Float, Int, Shard, offsets
 from consilience.kernels import numpy_partition
-from consilience.kernels.numba_partition import completed
+from consilience.kernels.numba_partition import completed, said_by_singles
 from consilience.kernels.numpy_ import mean_field, structured
 from consilience.kernels.numpy_partition import rising_tables
 from consilience.kernels.segments import Labels, Segments
@@ -42,7 +42,7 @@ from consilience.kernels.state import (
     GroupingStats,
     Locals,
 )
-from consilience.kernels.weights import Counts, Voices, counts_of, singles_of, voices_of
+from consilience.kernels.weights import Counts, Voices, counts_of, voices_of
 
 __all__ = ["completed", "fewest", "mean_field", "name", "partition", "relocate", "segments", "structured"]
 
@@ -302,8 +302,7 @@ def _send(given: Grouping, beliefs: Beliefs) -> OfGroups:
         found = _of_groups.get(given)
         if found is None or found.beliefs is not beliefs:
             voices = voices_of(given)
-            singles = singles_of(voices, beliefs)
-            single = np.concatenate([singles.says_rest, singles.ratio], axis=2)
+            single = said_by_singles(voices, beliefs).reshape(-1, beliefs.n_labels, 2 * KINDS)
             found = _of_groups[given] = OfGroups(
                 beliefs,
                 _tensor(given.group.astype(np.int32)),

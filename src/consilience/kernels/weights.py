@@ -86,22 +86,6 @@ class Counts(NamedTuple):
     slope_total: Float
 
 
-class Singles(NamedTuple):
-    """What a pair with a single claim says, which follows from its group and the claim's label alone. Most pairs are
-    such, and what they leave in the statistics is linear in q: so it is summed by group and label first.
-
-    careless  : (n_groups, n_labels, KINDS)   W
-    says_rest : (n_groups, n_labels, KINDS)   of a value that it does not claim
-    says_cell : (n_groups, n_labels, KINDS)   of its claim
-    ratio     : (n_groups, n_labels, KINDS)   says_cell / says_rest
-    """
-
-    careless: Float
-    says_rest: Float
-    says_cell: Float
-    ratio: Float
-
-
 def read_only(array: Array) -> Array:
     """A view for compiled code that cannot be written to: a cluster's arrays cannot, and for both kinds it would be
     compiled twice."""
@@ -126,14 +110,8 @@ def voices_of(given: Grouping) -> Voices:
     wrong = np.ascontiguousarray(reliable[:, :, 0])
     habit = np.ascontiguousarray(np.maximum(wrong[:, :, None] * habit, LEAST).transpose(0, 2, 1))
     return Voices(
-        given.group.copy(), np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, over_labels(habit)
+        given.group.copy(), np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, np.einsum("gkd->gd", habit)
     )
-
-
-def over_labels(parts: NDArray[Any]) -> NDArray[Any]:
-    """(n_groups, KINDS) the sum over labels. NumPy's own would spend most of the time on getting there."""
-    summed: NDArray[Any] = np.einsum("gkd->gd", parts)
-    return summed
 
 
 def counts_of(shard: Shard, beliefs: Beliefs, largest: int) -> Counts:
@@ -154,14 +132,3 @@ def counts_of(shard: Shard, beliefs: Beliefs, largest: int) -> Counts:
         eta, theta, swap, np.exp(-swap), (eta + counts) / (theta + counts), as_false, slope_true, slope_false,
         first_total, gammaln(total + n) - gammaln(total), digamma(total + n) - digamma(total),
     )  # fmt: skip
-
-
-def singles_of(voices: Voices, beliefs: Beliefs) -> Singles:
-    """What pairs with a single claim say."""
-    rest = beliefs.false_count / beliefs.true_count
-    others = np.maximum(voices.habits[:, None, :] - voices.habit, 0.0)
-    careless = others * rest + voices.habit
-    right = voices.right[:, None, :]
-    says_rest = np.maximum(right * rest + careless, LEAST)
-    says_cell = np.maximum(right + careless, LEAST)
-    return Singles(careless, says_rest, says_cell, says_cell / says_rest)
