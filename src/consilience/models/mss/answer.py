@@ -55,7 +55,7 @@ def answer(found: Found, seed: int) -> Answer:
     agreement = []
     for decision in decisions:
         _, (agreed, n_objects) = run(_agree, shards, None, None, decisions[0], decision)
-        agreement.append(agreed / n_objects)
+        agreement.append(float(agreed / n_objects))
     _, connected = run(_connect, shards, None)
     best, learned = found.locals[0], {}
     if isinstance(found.prior, Prior):
