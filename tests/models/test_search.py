@@ -15,7 +15,7 @@ from consilience.datasets.synthetic import planted
 from consilience.errors import SettingsError
 from consilience.models.mss.found import Found
 from consilience.models.mss.model import MSS
-from consilience.models.mss.search import LOYAL, as_partition
+from consilience.models.mss.search import FEW_SWEEPS, LOYAL, as_partition
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.vote import Vote
 from consilience.results.temper import shared_errors, temperature, tempered, voices_by_object
@@ -396,6 +396,22 @@ def test_settling_ends_where_moving_no_longer_pays(six_groups):
     settled = replace(search, kernel=kernel).settle(story, np.random.default_rng(0))
     assert settled.bound > story.bound + 10
     assert len(passes) == 1
+
+
+def test_what_cannot_become_the_best_is_given_up(six_groups):
+    _, claims = six_groups
+    search = search_of(claims)
+    story = search._fresh(np.arange(claims.n_sources), LOYAL)
+
+    def swept(above):
+        before = len(search.path.records)
+        return search._rival(story, above), len(search.path.records) - before
+
+    (full, n_full), (given_up, n_few) = swept(-np.inf), swept(np.inf)
+    assert full.bound == search.converge(story, sweeps=FEW_SWEEPS).bound
+    assert 0 < n_few < n_full
+    assert given_up.bound < full.bound
+    assert swept(full.bound)[0].bound == full.bound  # what can still be reached is not
 
 
 def test_pairs_to_merge_come_from_shared_rare_values_alone():

@@ -12,7 +12,7 @@ from consilience.claims.encoding import Int
 from consilience.models.base import Progress
 from consilience.models.mss.found import Found
 from consilience.models.mss.samples import samples
-from consilience.models.mss.search import DEAREST, Path, Search, Story, as_partition
+from consilience.models.mss.search import DEAREST, FEW_SWEEPS, Path, Search, Story, as_partition
 from consilience.models.mss.starts import MOST_SOURCES, circle_partitions
 from consilience.results.checkpoint import Checkpoint
 
@@ -64,7 +64,7 @@ def best_partition(
         within = highest - max(DOUBT, HOPELESS * abs(highest))
         return _best_first(
             [
-                (replace(search, path=path).converge(story, sweeps=4), path)
+                (replace(search, path=path).converge(story, sweeps=FEW_SWEEPS), path)
                 if story.bound >= within
                 else (story, path)
                 for story, path in carried
@@ -106,7 +106,7 @@ def best_partition(
         dear = float(np.exp(min(effect * np.log(kappa), DEAREST)))
         before, grown = grown, further(starts(dear, " anew"), dear, " anew")
         whole = replace(whole, concentration=dear)
-        best = undoubting.converge(undoubting.carried(grown[0][0]), sweeps=4)
+        best = undoubting.converge(undoubting.carried(grown[0][0]), sweeps=FEW_SWEEPS)
         highest = max(best.bound, before[0][0].bound)
         rivals = [
             {"behind": highest - story.bound, "agreement": undoubting.agreement(story, best)}

@@ -114,13 +114,12 @@ def circles(
     that differ most show it first.
     """
     says = _mistakes(claims, is_mistake)[chosen]
-    shared = (says @ says.T).tocsr()
-    shared.setdiag(0.0)
-    shared.eliminate_zeros()
-    shared.sort_indices()  # so that sums do not depend on names
-    n_shared = shared.sum(axis=1)
+    matrix = (says @ says.T).tocsr()
+    matrix.setdiag(0.0)
+    matrix.eliminate_zeros()
+    matrix.sort_indices()  # so that sums do not depend on names
+    n_shared = matrix.sum(axis=1)
     scale = 1 / np.sqrt(n_shared + 1)
-    matrix = shared * 1.0
     matrix.data *= np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
     by_chance = _edge(says, 1 / (n_shared + 1))
     if by_chance == 0:
