@@ -85,6 +85,19 @@ def test_mistakes_that_many_share_by_chance_are_no_circle(n_mistakes: int, n_sha
     assert not circles(claims, is_minority(claims), order, np.random.default_rng(0))
 
 
+def test_a_loose_circle_that_hardly_stands_out_is_seen() -> None:
+    """Forty of 1,000 sources make some of sixty mistakes that they alone make, beside ten of anybody's each."""
+    n_sources, n_common, n_own, seen = 1_000, 1_000, 60, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        makes = [(n, m) for n in range(n_sources) for m in rng.permutation(n_common)[:10]]
+        makes += [(n, n_common + m) for n in range(40) for m in np.flatnonzero(rng.random(n_own) < 0.14)]
+        claims = cs.read_claims([(f"s{n}", f"o{m}", "x") for n, m in makes], domain=["x", "y"])
+        everything, order = np.ones(claims.n_candidates, bool), np.arange(claims.n_sources)
+        seen += bool(circles(claims, everything, order, np.random.default_rng(seed)))
+    assert seen >= 11
+
+
 def test_where_pairs_are_too_many_the_rarest_mistakes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = cs.read_claims(LARGE.claims)
     is_mistake = is_minority(claims)
