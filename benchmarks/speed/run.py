@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -173,7 +175,11 @@ def reading(millions: list[int] | None) -> Iterator[dict[str, Any]]:
 
 
 def start(millions: list[int] | None) -> Iterator[dict[str, Any]]:
-    """Whole processes, the least of several, beside one that imports NumPy."""
+    """Whole processes by hyperfine, the least of ten and the median, beside one that imports NumPy."""
+    if not shutil.which("hyperfine"):
+        raise SystemExit(
+            "hyperfine times whole processes here, and is not installed: apt-get install hyperfine."
+        )
     with tempfile.TemporaryDirectory() as folder:
         python, program = sys.executable, [sys.executable, "-m", "consilience"]
         subprocess.run([*program, "simulate", "capitals", "--out", f"{folder}/capitals"], check=True)
@@ -184,8 +190,12 @@ def start(millions: list[int] | None) -> Iterator[dict[str, Any]]:
             "consilience demo": [*program, "demo", "--out", f"{folder}/demo"],
             "consilience fit": [*program, "fit", f"{folder}/capitals/claims.csv", "--quiet"],
         }
+        told = Path(folder) / "times.json"
+        hyperfine = ["hyperfine", "--warmup", "1", "--runs", "10", "--export-json", str(told)]
         for name, command in commands.items():
-            yield {"what": name, "seconds": min(cost(command)["seconds"] for _ in range(7))}
+            subprocess.run([*hyperfine, shlex.join(command)], check=True, stdout=subprocess.DEVNULL)
+            times = json.loads(told.read_text())["results"][0]
+            yield {"what": name, "seconds": times["min"], "median": times["median"]}
 
 
 WATCH = """
