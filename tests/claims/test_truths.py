@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from consilience.claims.encoding import Claims
 from consilience.claims.reading import align_truths, extend_domains, read_claims, read_truths
+from consilience.claims.truths import written_otherwise
 from consilience.claims.vocabulary import TEXT
 from consilience.errors import ClaimsError
 
@@ -253,3 +254,16 @@ def test_claims_made_by_hand_may_hold_plain_lists() -> None:
     truths = read_truths({"o1": "y", "o2": "new"})
     assert align_truths(truths, claims).tolist() == align_truths(truths, read).tolist()
     assert extend_domains(claims, truths).values.to_pylist() == ["new", "x", "y", "z"]
+
+
+def test_truths_that_are_only_written_otherwise_are_told() -> None:
+    claims = read_claims(
+        [("a", "o1", "New York"), ("b", "o1", "Boston"), ("a", "o2", "Rome")], domain="claimed"
+    )
+    otherwise = read_truths({"o1": "new york ", "o2": "Rome"})
+    assert "such as 'new york ' from 'New York' (object 'o1')" in written_otherwise(otherwise, claims)
+    assert any("'New York'" in note for note in extend_domains(claims, otherwise).notes)
+    for known in ({"o1": "New York"}, {"o1": "Chicago"}, {"o2": "New York"}, {"o3": "rome"}):
+        assert written_otherwise(read_truths(known), claims) == ""
+    numbers = read_claims(pa.table({"source": ["a"], "object": ["o1"], "value": [1]}))
+    assert written_otherwise(read_truths(pa.table({"object": ["o1"], "value": [2]})), numbers) == ""

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pyarrow.csv
@@ -18,6 +19,7 @@ from consilience.cli import fit as fit_command
 from consilience.cli import output
 from consilience.datasets.synthetic import bloc
 from consilience.models.vote import Vote
+from consilience.results.score import Score
 from tests.cli.conftest import PROGRAM
 
 Run = Callable[..., Result]
@@ -42,7 +44,7 @@ def test_json_is_one_object_on_stdout_and_tables_go_to_stderr(run: Run, claims: 
     done = run("fit", claims, "--truth", truth, "--json", "--seed", 3)
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
-    assert list(record) == [*KEYS, "n_gold", "n_known", "accuracy"]
+    assert list(record) == [*KEYS, *(figure.name for figure in fields(Score))]
     assert (record["model"], record["n_claims"], record["n_gold"], record["seed"]) == ("mss", 35, 5, 3)
     assert record["converged"] is True
     assert "Read 35 claims by 7 sources on 5 objects" in done.stderr
@@ -96,6 +98,9 @@ def test_a_person_is_told_what_was_read_found_and_saved(
     ):
         assert expected in done.stderr, expected
     assert pq.read_table(tmp_path / "out/truths.parquet").num_rows == 5
+    assert "in place of an earlier result" not in done.stderr
+    again = run("fit", claims, "--model", "vote", "--out", tmp_path / "out")
+    assert f"Saved in {tmp_path / 'out'}, in place of an earlier result." in again.stderr
 
 
 def test_known_truths_are_used_and_may_have_the_columns_names_of_the_claims(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
 from scipy.special import psi as scipy_psi
 
-from consilience.kernels.compiled import digamma, gammas, logs
+from consilience.kernels.compiled import compiled, digamma, gammas, listening, logs
 from consilience.kernels.state import MANY_PARAMETERS, dirichlets
 
 RANGES = [(-300, -100), (-12, -3), (-3, 3), (0, 2), (3, 12), (12, 200)]
@@ -43,3 +45,26 @@ def test_many_dirichlets_may_lie_in_memory_in_any_way() -> None:
     log, log_norm = dirichlets(np.broadcast_to(parameters[:1], parameters.shape))
     assert np.all(log == log[0])
     assert np.all(log_norm == log_norm[0])
+
+
+def test_what_is_compiled_is_told_once_and_timed_once() -> None:
+    def within(x):  # type: ignore[no-untyped-def]
+        return x + 1
+
+    inner = compiled(within)
+
+    def around(x):  # type: ignore[no-untyped-def]
+        return inner(x) * 2
+
+    outer = compiled(around)
+    for function in (inner, outer):
+        function._cache.disable()  # what an earlier test run compiled must not be found
+    told: list[str] = []
+    started = time.perf_counter()
+    with listening(lambda: told.append("began")) as compiling:
+        assert [outer(1), outer(2)] == [4, 6]
+    assert told == ["began"]
+    assert 0 < compiling.seconds <= time.perf_counter() - started
+    with listening(lambda: told.append("again")) as nothing:
+        assert outer(3) == 8
+    assert (told, nothing.seconds) == (["began"], 0.0)

@@ -343,3 +343,18 @@ def claims_by_value(fit: cs.Fit) -> dict[str, Counter[str]]:
     for _, o, v in triples_of(fit):
         votes.setdefault(o, Counter())[v] += 1
     return votes
+
+
+def test_that_strangers_err_together_is_said_where_it_made_a_difference() -> None:
+    course = summarise(capitals_fit()).course
+    doubted = {"shared_errors": 0.256, "design_effect": 1.5}
+    assert "correlation 0.26" in words.strangers(replace(course, learned=doubted))
+    assert words.strangers(replace(course, learned=doubted | {"design_effect": 1.0})) == ""
+    assert words.strangers(replace(course, learned={})) == ""
+
+
+def test_gold_in_other_capitals_is_told() -> None:
+    fit = capitals_fit()
+    shouted = {name: value.upper() for name, value in TRUTH.items()}
+    assert any("capitals or spaces alone" in line for line in words.scored(summarise(fit, shouted).gold))
+    assert not any("capitals" in line for line in words.scored(summarise(fit, TRUTH).gold))

@@ -16,6 +16,9 @@ from consilience.claims.vocabulary import Codes, positions
 from consilience.claims.words import SHOWN, quantity, show
 from consilience.errors import ClaimsError, Problem
 
+LOOKED_AT = 1_000
+"""Truths that nobody claims, of which one is looked for that only its writing tells from a claim."""
+
 
 @dataclass(frozen=True, eq=False)
 class Truths:
@@ -48,6 +51,30 @@ def align_truths(truths: Truths, claims: Claims) -> Int:
     return aligned
 
 
+def written_otherwise(truths: Truths, claims: Claims) -> str:
+    """A sentence on truths that differ from a candidate of their object in capitals or spaces alone, with one of them;
+    nothing where there are none among the first."""
+    if not is_text(truths.values.type) or not is_text(_vocabulary(claims.values).type):
+        return ""
+    object_, candidate = _located(truths, claims)
+    for i in np.flatnonzero((object_ >= 0) & (candidate < 0))[:LOOKED_AT].tolist():
+        truth = truths.values[i].as_py()
+        for value in claims.candidate_value[
+            slice(*claims.first_candidate[object_[i] : object_[i] + 2])
+        ].tolist():
+            claimed = str(claims.values[value])
+            if _plain(claimed) == _plain(truth):
+                return (
+                    f"Some differ from a claim in capitals or spaces alone, such as {show(truth)} from {show(claimed)} "
+                    f"(object {show(truths.objects[i].as_py())}): write both the same way"
+                )
+    return ""
+
+
+def _plain(text: str) -> str:
+    return "".join(text.casefold().split())
+
+
 def extend_domains(claims: Claims, truths: Truths) -> Claims:
     """Claims whose domains hold the truths too, so that a truth nobody claims can be known.
 
@@ -71,6 +98,8 @@ def extend_domains(claims: Claims, truths: Truths) -> Claims:
             truths, is_new, "outside-domain", found, "Add the value to the domain, or correct the truth."
         )
     notes += (f"{quantity(int(is_new.sum()), 'truth')} that nobody claimed added to the domains.",)
+    if otherwise := written_otherwise(truths, claims):
+        notes += (f"{otherwise}.",)
 
     added = _new_values(truths, claims, is_new)
     if claims.domain == "common":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +105,7 @@ def fit(
             "--resume goes on with a stopped fit, and --out DIR says which: give the same folder."
         )
     checkpoint = None if out is None else _checkpoint(screen, out, resume)
+    earlier = out is not None and Path(out).is_dir() and any(Path(out).iterdir())
     columns: dict[str, Any] = {"source": source, "object_": object_, "value": value}
     rules: dict[str, Any] = {"domain": domain, "on_conflict": on_conflict, "on_missing": on_missing}
     if is_spread(where, claims):
@@ -120,7 +123,8 @@ def fit(
         seed=seed, engine=engine, runner=where,
     )  # fmt: skip
     if out is not None:
-        screen.say(f"\nSaved in {out}. Ask why with: consilience explain {out} OBJECT")
+        instead = ", in place of an earlier result" if earlier else ""
+        screen.say(f"\nSaved in {out}{instead}. Ask why with: consilience explain {out} OBJECT")
         screen.say(where_to_look(out))
     if as_json:
         print_json(record(done, score))
@@ -138,7 +142,7 @@ def fit_and_show(
     **how: Any,
 ) -> tuple[Fit, Score | None]:
     """Fit with progress on the screen, save, report, score, show: nothing that is shown can cost the result."""
-    with screen.progress() as progress:
+    with screen.progress() as progress, _telling_of_compilation(screen, how.get("engine", "auto")):
         fit = model.fit(claims, known=known, progress=progress, checkpoint=checkpoint, **how)
     summary, trouble = None, ""
     if out is not None:
@@ -161,6 +165,22 @@ def fit_and_show(
 
         screen.warn(f"The result was saved without a {REPORT}. {trouble}")
     return fit, score
+
+
+@contextmanager
+def _telling_of_compilation(screen: Screen, engine: str) -> Iterator[None]:
+    """Say it when a fit has to wait for the compiler, and for how long it did."""
+    from consilience.kernels.choose import choose as choose_kernel
+
+    if choose_kernel(engine).name == "numpy":
+        yield
+        return
+    from consilience.kernels.compiled import listening
+
+    with listening(lambda: screen.say("Compiling for this processor, once: up to a minute.")) as compiling:
+        yield
+    if compiling.seconds:
+        screen.say(f"Compiling took {compiling.seconds:.1f} s. What was compiled is kept for later fits.")
 
 
 def _checkpoint(screen: Screen, out: str, resume: bool) -> Checkpoint:

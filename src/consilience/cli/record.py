@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,5 +29,5 @@ def record(fit: Fit | SpreadFit, score: Score | None = None) -> dict[str, Any]:
         **records_of(fit.warnings),
     }
     if score is not None:
-        found |= {"n_gold": score.n_gold, "n_known": score.n_known, "accuracy": score.accuracy}
+        found |= asdict(score)
     return found

@@ -49,6 +49,8 @@ def show_fit(screen: Screen, summary: Summary) -> None:
     _show_sources(screen, summary.sources)
     if summary.gold is not None:
         _show_gold(screen, summary.gold)
+    if together := words.strangers(summary.course):
+        screen.say(f"\n{together}")
     screen.say(f"\n{words.course(summary.course)}")
 
 

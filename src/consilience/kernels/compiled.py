@@ -8,6 +8,9 @@ of all kernels. Kernels release the interpreter's lock, so a runner may give eac
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import exp, log, pi
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import config, njit
-from numba.core import types
+from numba.core import event, types
 from numba.extending import intrinsic
 
 from consilience.claims.encoding import Float
@@ -39,6 +42,40 @@ bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ig
 loop would cost more than the work."""
 inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)  # type: ignore[call-overload]
 """Likewise, where there are so many arguments that passing them would."""
+
+
+class Compiling(event.Listener):
+    """Hears of what is compiled, not of what is found on disk.
+
+    began   : called when there is something to compile for the first time
+    seconds : that compiling has taken so far
+    """
+
+    def __init__(self, began: Callable[[], None]) -> None:
+        self.began, self.seconds = began, 0.0
+        self._within, self._since = 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        """What a function calls is compiled within it; Numba compiles on one thread at a time."""
+        if self._within == 0:
+            self._since = time.perf_counter()
+            if self.seconds == 0.0:
+                self.began()
+        self._within += 1
+
+    def on_end(self, event: Any) -> None:
+        """Only the outermost counts."""
+        self._within -= 1
+        if self._within == 0:
+            self.seconds += time.perf_counter() - self._since
+
+
+@contextmanager
+def listening(began: Callable[[], None]) -> Iterator[Compiling]:
+    """What is compiled meanwhile."""
+    compiling = Compiling(began)
+    with event.install_listener("numba:compile", compiling):
+        yield compiling
 
 
 def _prefetch(typingctx, array, at):  # type: ignore[no-untyped-def]

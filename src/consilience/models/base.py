@@ -60,7 +60,7 @@ class Model(Protocol):
 
 
 MOST_LABELS = 100
-"""Labels beyond which no model keeps a confusion matrix a source."""
+"""Labels beyond which no model keeps a confusion matrix, or a habit, for every source."""
 
 G = TypeVar("G")  # globals
 L = TypeVar("L")  # locals

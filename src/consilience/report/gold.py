@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from consilience.claims.truths import Truths
+from consilience.claims.reading import read_truths
+from consilience.claims.truths import Truths, written_otherwise
 from consilience.evaluate.compare import named, told
 from consilience.evaluate.metrics import bootstrap
 from consilience.report.summary import Calibration, Gold, Rival
@@ -67,6 +68,7 @@ def against_gold(fit: Fit, truth: Any, ran: Sequence[Ran]) -> Gold:
         calibration_error=score.calibration_error,
         calibration=_calibration(fit, truth),
         rivals=tuple(worked + failed),
+        otherwise=written_otherwise(read_truths(truth), fit.claims) if score.n_outside else "",
     )
 
 

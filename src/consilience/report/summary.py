@@ -241,6 +241,8 @@ class Gold:
     calibration: tuple[Calibration, ...]
     rivals: tuple[Rival, ...]
     """This model and others, the most accurate first."""
+    otherwise: str
+    """That truths may only be written otherwise than claims, where they may."""
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,17 @@ def independence(of: Worth) -> str:
     return f"Pair by pair, sources share {more} independent ones would, {chance} {tested}."
 
 
+def strangers(of: Course) -> str:
+    """That groups err together, where it made a difference."""
+    if of.learned.get("design_effect", 1.0) <= 1:
+        return ""
+    return (
+        f"Groups that have nothing to do with each other still say the same where it is not true (correlation "
+        f"{of.learned['shared_errors']:.2f}): objects mislead many. Probabilities allow for it, and sources had to "
+        "share more than that to be a group."
+    )
+
+
 def reliability(of: Sources) -> str:
     """How far it reaches."""
     if of.lowest is None or of.highest is None or of.n - of.n_unrated < 2:
@@ -147,6 +158,8 @@ def scored(of: Gold) -> list[str]:
         told.append(
             f"{outside} a truth that nobody claims, and {'counts' if of.n_outside == 1 else 'count'} as wrong"
         )
+    if of.otherwise:
+        told.append(of.otherwise)
     if of.n_known:
         known = quantity(
             of.n_known, "object was given as known and is", "objects were given as known and are"

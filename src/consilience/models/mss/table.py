@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Float, Int, Shard, joined
+from consilience.models.base import MOST_LABELS
 from consilience.models.order import structural_order
 from consilience.runners.base import Runner
 
-MOST_LABELS = 100
-"""Labels beyond which sources are not taken to have habits."""
 CROWD = 2_000
 """Claims on one object beyond which nobody is moved because of it: who sits where would be compared for all pairs."""
 
