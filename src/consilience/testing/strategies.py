@@ -89,9 +89,12 @@ def random_globals(claims: Claims, prior: Prior, seed: int, *, tail: bool) -> Gl
 
 
 def random_beliefs(seed: int, n_labels: int, n_kinds: int = 2) -> Beliefs:
-    """Opinions from faint to sharp, habits from wild to even, kinds of any share, or the first alone."""
+    """Opinions from faint to sharp, habits from wild to even, kinds of any share, or the first alone; with labels also
+    the last alone."""
     rng = np.random.default_rng([seed, 3])
     occurs = np.arange(n_kinds) < rng.integers(1, n_kinds + 1)
+    if n_labels > 1 and rng.random() < 0.5:
+        occurs = occurs[::-1]
     share = rng.dirichlet(np.ones(n_kinds * n_labels)).reshape(n_kinds, n_labels) * occurs[:, None]
     false_count = float(rng.gamma(1.0, 0.5) + 0.02)
     return Beliefs(

@@ -6,7 +6,7 @@ one does not, the sweep takes sure ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -28,6 +28,8 @@ from consilience.kernels.state import (
 RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
 tell the kinds apart; what they mean, the data decide."""
+EASY, HARD, BOTH = (0,), (1,), (0, 1)
+"""Kinds that objects may be of."""
 PSEUDO_GROUPS = 3.0
 """How many groups the start's b is worth when b is learned."""
 TRUE_COUNT = 20.0
@@ -55,15 +57,21 @@ claims are seen, so that it stands alone unless they say otherwise."""
 
 
 def start_beliefs(
-    n_sources: int, n_labels: int, domain_size: float, fidelity: float, concentration: float | None
+    n_sources: int,
+    n_labels: int,
+    domain_size: float,
+    fidelity: float,
+    concentration: float | None,
+    kinds: Sequence[int] = BOTH,
 ) -> Beliefs:
     """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity.
 
     Without a common label set all objects are of the first kind: who errs on his own among open values agrees with
-    nobody, hard as an object may be, so that shared mistakes need no kind to explain them.
+    nobody, hard as an object may be, so that shared mistakes need no kind to explain them. With one, they are of any of
+    these kinds.
     """
     n_kinds = len(RELIABILITY)
-    occurs = np.arange(n_kinds) < (n_kinds if n_labels > 1 else 1)
+    occurs = np.isin(np.arange(n_kinds), kinds if n_labels > 1 else EASY)
     share = np.repeat(occurs[:, None] / occurs.sum() / n_labels, n_labels, axis=1)
     return Beliefs(
         true_count=TRUE_COUNT,

@@ -32,7 +32,7 @@ from consilience.kernels.state import (
     Partition,
     from_two_words,
 )
-from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
+from consilience.models.mss.beliefs import BOTH, HARD, learn, log_prior, start_beliefs
 from consilience.models.mss.starts import (
     MOST_SHARING,
     MOST_SOURCES,
@@ -300,15 +300,26 @@ class Search:
     def _start(self, j: int, rng: np.random.Generator) -> Story:
         first = self._repeat(lambda: self._first(j, rng), rng=rng)
         if j == 0:
-            return self.settle(self.converge(first, sweeps=HELD), rng)
+            return self.settle(first, rng)
         # Counts are learned late: at first a loose crowd must not pass for a group.
         return self.settle(self.settle(first, rng, counts=False), rng)
 
     def _first(self, j: int, rng: np.random.Generator) -> Story:
         if j == 0:
-            return self._fresh(np.arange(self.table.n_sources), FAITHFUL)
+            return self._alone()
         story = self._by_agreement() if j == 1 else None
         return self._at_random(rng) if story is None else story
+
+    def _alone(self) -> Story:
+        """Every source alone. With labels, objects are of two kinds or all of one, whichever promises more: who begins
+        with two hardly ever ends with one, though where objects are alike that tells sources apart better."""
+        alone = np.arange(self.table.n_sources)
+        story = self.converge(self._fresh(alone, FAITHFUL), sweeps=HELD)
+        if self.table.n_labels > 1:
+            fresh = self._fresh(alone, FAITHFUL, story.bound, HARD)
+            alike = self._ascend(fresh, counts=True, sweeps=HELD, above=story.bound)
+            story = alike if alike.bound > story.bound else story
+        return story
 
     def _move(self, story: Story, rng: np.random.Generator) -> Story:
         for a, b in self._alike(story):
@@ -339,12 +350,16 @@ class Search:
         group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
-    def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
+    def _fresh(
+        self, group: Int, fidelity: float, above: float = -np.inf, kinds: Sequence[int] = BOTH
+    ) -> Story:
         """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned. It matters
         where it ends above a bound."""
         n_sources = self.table.n_sources
         domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        beliefs = start_beliefs(n_sources, self.table.n_labels, domain_size, fidelity, self.concentration)
+        beliefs = start_beliefs(
+            n_sources, self.table.n_labels, domain_size, fidelity, self.concentration, kinds
+        )
         grouping = Grouping(
             np.unique(group, return_inverse=True)[1],
             np.tile(beliefs.reliability, (n_sources, 1, 1)),
