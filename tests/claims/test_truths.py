@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -261,7 +262,8 @@ def test_truths_that_are_only_written_otherwise_are_told() -> None:
         [("a", "o1", "New York"), ("b", "o1", "Boston"), ("a", "o2", "Rome")], domain="claimed"
     )
     otherwise = read_truths({"o1": "new york ", "o2": "Rome"})
-    assert "such as 'new york ' from 'New York' (object 'o1')" in written_otherwise(otherwise, claims)
+    assert "'new york ' does from 'New York' (object 'o1')" in written_otherwise(otherwise, claims)
+    assert written_otherwise(otherwise, claims, np.array([True, False])) == ""
     assert any("'New York'" in note for note in extend_domains(claims, otherwise).notes)
     for known in ({"o1": "New York"}, {"o1": "Chicago"}, {"o2": "New York"}, {"o3": "rome"}):
         assert written_otherwise(read_truths(known), claims) == ""

@@ -51,22 +51,27 @@ def align_truths(truths: Truths, claims: Claims) -> Int:
     return aligned
 
 
-def written_otherwise(truths: Truths, claims: Claims) -> str:
-    """A sentence on truths that differ from a candidate of their object in capitals or spaces alone, with one of them;
-    nothing where there are none among the first."""
+def written_otherwise(truths: Truths, claims: Claims, left_out: NDArray[np.bool_] | None = None) -> str:
+    """A sentence on truths that differ from a claim on their object in capitals or spaces alone, with one of them;
+    nothing where there are none among the first.
+
+    left_out : (n_objects,) whose truths do not matter
+    """
     if not is_text(truths.values.type) or not is_text(_vocabulary(claims.values).type):
         return ""
     object_, candidate = _located(truths, claims)
-    for i in np.flatnonzero((object_ >= 0) & (candidate < 0))[:LOOKED_AT].tolist():
+    is_outside = (object_ >= 0) & (candidate < 0)
+    if left_out is not None:
+        is_outside[is_outside] = ~left_out[object_[is_outside]]
+    for i in np.flatnonzero(is_outside)[:LOOKED_AT].tolist():
         truth = truths.values[i].as_py()
-        for value in claims.candidate_value[
-            slice(*claims.first_candidate[object_[i] : object_[i] + 2])
-        ].tolist():
+        said = claims.claim_candidate[slice(*claims.first_claim[object_[i] : object_[i] + 2])]
+        for value in np.unique(claims.candidate_value[said]).tolist():
             claimed = str(claims.values[value])
             if _plain(claimed) == _plain(truth):
                 return (
-                    f"Some differ from a claim in capitals or spaces alone, such as {show(truth)} from {show(claimed)} "
-                    f"(object {show(truths.objects[i].as_py())}): write both the same way"
+                    f"A truth may differ from a claim in capitals or spaces alone, as {show(truth)} does from "
+                    f"{show(claimed)} (object {show(truths.objects[i].as_py())}): write both the same way"
                 )
     return ""
 

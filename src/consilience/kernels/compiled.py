@@ -56,7 +56,7 @@ class Compiling(event.Listener):
         self._within, self._since = 0, 0.0
 
     def on_start(self, event: Any) -> None:
-        """What a function calls is compiled within it; Numba compiles on one thread at a time."""
+        """Something is to be compiled: what a function calls within it, and on one thread at a time."""
         if self._within == 0:
             self._since = time.perf_counter()
             if self.seconds == 0.0:

@@ -68,7 +68,7 @@ def against_gold(fit: Fit, truth: Any, ran: Sequence[Ran]) -> Gold:
         calibration_error=score.calibration_error,
         calibration=_calibration(fit, truth),
         rivals=tuple(worked + failed),
-        otherwise=written_otherwise(read_truths(truth), fit.claims) if score.n_outside else "",
+        otherwise=written_otherwise(read_truths(truth), fit.claims, fit.known) if score.n_outside else "",
     )
 
 

@@ -29,7 +29,8 @@ RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
 tell the kinds apart; what they mean, the data decide."""
 EASY, HARD, BOTH = (0,), (1,), (0, 1)
-"""Kinds that objects may be of."""
+"""Kinds that objects may be of. All of one kind where there are labels are of the second, however hard they are: on the
+first b must not fall below one half (`_learn_reliability`), and sources that are mostly right by habit do."""
 PSEUDO_GROUPS = 3.0
 """How many groups the start's b is worth when b is learned."""
 TRUE_COUNT = 20.0
@@ -67,8 +68,8 @@ def start_beliefs(
     """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity.
 
     Without a common label set all objects are of the first kind: who errs on his own among open values agrees with
-    nobody, hard as an object may be, so that shared mistakes need no kind to explain them. With one, they are of any of
-    these kinds.
+    nobody, hard as an object may be, so that shared mistakes need no kind to explain them. With labels they are of
+    `kinds`.
     """
     n_kinds = len(RELIABILITY)
     occurs = np.isin(np.arange(n_kinds), kinds if n_labels > 1 else EASY)
@@ -125,7 +126,10 @@ def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Belie
     habit = beliefs.habit
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
-        habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
+        learned = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
+        habit = np.where(
+            beliefs.share.any(axis=1), learned, habit
+        )  # of a kind that does not occur nobody has one
     return replace(beliefs, reliability=_rounded(reliability), habit=_rounded(habit))
 
 
@@ -162,11 +166,18 @@ def _rounded(x: Float) -> Float:
     return rounded
 
 
-def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
-    """ln p of all that is learned, κ only where it is."""
+def log_prior(beliefs: Beliefs, n_sources: int, n_objects: int, *, concentration: bool) -> float:
+    """ln p of all that is learned, κ only where it is.
+
+    Of shares, density times volume: there are twice as many with two kinds, and densities of different dimension do not
+    compare. The volume, in which shares are about as probable, is what summing them out gives beyond the highest
+    density where all are even: the same from sweep to sweep.
+    """
     n_kinds, n_labels = beliefs.share.shape
     share = beliefs.share[beliefs.share > 0]
-    prior = float(np.log(share).sum() + gammaln(2 * share.size))
+    n = share.size
+    prior = float(np.log(share).sum() + gammaln(2 * n))
+    prior += float(n * gammaln(2 + n_objects / n) - gammaln(2 * n + n_objects) + (n_objects + n) * np.log(n))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
         prior += _log_gamma_density(count, shape, rate)
     for d, b in enumerate(beliefs.reliability):

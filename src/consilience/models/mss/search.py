@@ -30,6 +30,7 @@ from consilience.kernels.state import (
     GroupingStats,
     Locals,
     Partition,
+    from_fixed,
     from_two_words,
 )
 from consilience.models.mss.beliefs import BOTH, HARD, learn, log_prior, start_beliefs
@@ -312,7 +313,7 @@ class Search:
 
     def _alone(self) -> Story:
         """Every source alone. With labels, objects are of two kinds or all of one, whichever promises more: who begins
-        with two hardly ever ends with one, though where objects are alike that tells sources apart better."""
+        with two does not end with one, though where objects are alike that tells sources apart better."""
         alone = np.arange(self.table.n_sources)
         story = self.converge(self._fresh(alone, FAITHFUL), sweeps=HELD)
         if self.table.n_labels > 1:
@@ -418,11 +419,14 @@ class Search:
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
         stats = self.kernel.completed(stats, some, beliefs)
         stats = stats if is_full else stats.among(occupied, len(size))
+        n_objects = round(float(from_fixed(stats.share).sum()))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(some, beliefs))),
             "partition": log_partition(size, beliefs),
-            "beliefs": log_prior(beliefs, table.n_sources, concentration=self.concentration is None),
+            "beliefs": log_prior(
+                beliefs, table.n_sources, n_objects, concentration=self.concentration is None
+            ),
         }
         return Story(grouping, beliefs, locals_, stats, terms)
 
