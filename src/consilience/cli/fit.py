@@ -74,7 +74,12 @@ def fit(
         str | None,
         typer.Option(help="Of the Ray cluster; without it one is started on this machine."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object on stdout; with --truth also the figures of the score."
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Find truths, reliable sources, and groups of dependent ones.

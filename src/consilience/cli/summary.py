@@ -46,11 +46,11 @@ def show_fit(screen: Screen, summary: Summary) -> None:
     _show_least_certain(screen, summary)
     if summary.groups is not None:
         _show_groups(screen, summary, summary.groups)
+    if together := words.strangers(summary.course):
+        screen.say(f"\n{together}")
     _show_sources(screen, summary.sources)
     if summary.gold is not None:
         _show_gold(screen, summary.gold)
-    if together := words.strangers(summary.course):
-        screen.say(f"\n{together}")
     screen.say(f"\n{words.course(summary.course)}")
 
 
