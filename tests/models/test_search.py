@@ -46,27 +46,6 @@ def test_planted_copiers_are_found(case):
     assert accuracy > Vote().fit(claims).score(truth=data.truth).accuracy + 0.1
 
 
-def test_objects_that_are_alike_are_of_one_kind(monkeypatch):
-    """Of sources that differ widely and objects that do not, two kinds would make sources alike."""
-    rng = np.random.default_rng(0)
-    truth, skill = rng.integers(3, size=500), rng.beta(3, 2, size=30)
-    claims = read_claims(
-        [
-            (f"s{n}", f"o{m}", f"v{truth[m] if rng.random() < skill[n] else rng.integers(3)}")
-            for m in range(500)
-            for n in rng.choice(30, size=5, replace=False)
-        ],
-        domain="common",
-    )
-    fit = MSS().fit(claims)
-    assert fit.learned["share"][0] == [0.0] * 3
-    assert sum(fit.learned["share"][1]) == pytest.approx(1.0)
-    gold = {f"o{m}": f"v{z}" for m, z in enumerate(truth)}
-    assert fit.score(gold).accuracy > Vote().fit(claims).score(gold).accuracy + 0.02
-    monkeypatch.setattr("consilience.models.mss.search.HARD", (0, 1))
-    assert MSS().fit(claims).bound < fit.bound
-
-
 @pytest.mark.parametrize("case", ["independent", "guessers"])
 def test_independent_sources_stay_alone(case):
     data = planted(case, n_objects=200, seed=0)

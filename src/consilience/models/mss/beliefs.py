@@ -6,7 +6,7 @@ one does not, the sweep takes sure ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -28,9 +28,6 @@ from consilience.kernels.state import (
 RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
 tell the kinds apart; what they mean, the data decide."""
-EASY, HARD, BOTH = (0,), (1,), (0, 1)
-"""Kinds that objects may be of. All of one kind where there are labels are of the second, however hard they are: on the
-first b must not fall below one half (`_learn_reliability`), and sources that are mostly right by habit do."""
 PSEUDO_GROUPS = 3.0
 """How many groups the start's b is worth when b is learned."""
 TRUE_COUNT = 20.0
@@ -58,21 +55,15 @@ claims are seen, so that it stands alone unless they say otherwise."""
 
 
 def start_beliefs(
-    n_sources: int,
-    n_labels: int,
-    domain_size: float,
-    fidelity: float,
-    concentration: float | None,
-    kinds: Sequence[int] = BOTH,
+    n_sources: int, n_labels: int, domain_size: float, fidelity: float, concentration: float | None
 ) -> Beliefs:
     """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity.
 
     Without a common label set all objects are of the first kind: who errs on his own among open values agrees with
-    nobody, hard as an object may be, so that shared mistakes need no kind to explain them. With labels they are of
-    `kinds`.
+    nobody, hard as an object may be, so that shared mistakes need no kind to explain them.
     """
     n_kinds = len(RELIABILITY)
-    occurs = np.isin(np.arange(n_kinds), kinds if n_labels > 1 else EASY)
+    occurs = np.arange(n_kinds) < (n_kinds if n_labels > 1 else 1)
     share = np.repeat(occurs[:, None] / occurs.sum() / n_labels, n_labels, axis=1)
     return Beliefs(
         true_count=TRUE_COUNT,
@@ -126,10 +117,7 @@ def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Belie
     habit = beliefs.habit
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
-        learned = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
-        habit = np.where(
-            beliefs.share.any(axis=1), learned, habit
-        )  # of a kind that does not occur nobody has one
+        habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
     return replace(beliefs, reliability=_rounded(reliability), habit=_rounded(habit))
 
 
@@ -166,18 +154,11 @@ def _rounded(x: Float) -> Float:
     return rounded
 
 
-def log_prior(beliefs: Beliefs, n_sources: int, n_objects: int, *, concentration: bool) -> float:
-    """ln p of all that is learned, κ only where it is.
-
-    Of shares, density times volume: there are twice as many with two kinds, and densities of different dimension do not
-    compare. The volume, in which shares are about as probable, is what summing them out gives beyond the highest
-    density where all are even: the same from sweep to sweep.
-    """
+def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
+    """ln p of all that is learned, κ only where it is."""
     n_kinds, n_labels = beliefs.share.shape
     share = beliefs.share[beliefs.share > 0]
-    n = share.size
-    prior = float(np.log(share).sum() + gammaln(2 * n))
-    prior += float(n * gammaln(2 + n_objects / n) - gammaln(2 * n + n_objects) + (n_objects + n) * np.log(n))
+    prior = float(np.log(share).sum() + gammaln(2 * share.size))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
         prior += _log_gamma_density(count, shape, rate)
     for d, b in enumerate(beliefs.reliability):

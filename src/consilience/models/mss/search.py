@@ -30,10 +30,9 @@ from consilience.kernels.state import (
     GroupingStats,
     Locals,
     Partition,
-    from_fixed,
     from_two_words,
 )
-from consilience.models.mss.beliefs import BOTH, HARD, learn, log_prior, start_beliefs
+from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
 from consilience.models.mss.starts import (
     MOST_SHARING,
     MOST_SOURCES,
@@ -301,26 +300,15 @@ class Search:
     def _start(self, j: int, rng: np.random.Generator) -> Story:
         first = self._repeat(lambda: self._first(j, rng), rng=rng)
         if j == 0:
-            return self.settle(first, rng)
+            return self.settle(self.converge(first, sweeps=HELD), rng)
         # Counts are learned late: at first a loose crowd must not pass for a group.
         return self.settle(self.settle(first, rng, counts=False), rng)
 
     def _first(self, j: int, rng: np.random.Generator) -> Story:
         if j == 0:
-            return self._alone()
+            return self._fresh(np.arange(self.table.n_sources), FAITHFUL)
         story = self._by_agreement() if j == 1 else None
         return self._at_random(rng) if story is None else story
-
-    def _alone(self) -> Story:
-        """Every source alone. With labels, objects are of two kinds or all of one, whichever promises more: who begins
-        with two does not end with one, though where objects are alike that tells sources apart better."""
-        alone = np.arange(self.table.n_sources)
-        story = self.converge(self._fresh(alone, FAITHFUL), sweeps=HELD)
-        if self.table.n_labels > 1:
-            fresh = self._fresh(alone, FAITHFUL, story.bound, HARD)
-            alike = self._ascend(fresh, counts=True, sweeps=HELD, above=story.bound)
-            story = alike if alike.bound > story.bound else story
-        return story
 
     def _move(self, story: Story, rng: np.random.Generator) -> Story:
         for a, b in self._alike(story):
@@ -351,16 +339,12 @@ class Search:
         group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
-    def _fresh(
-        self, group: Int, fidelity: float, above: float = -np.inf, kinds: Sequence[int] = BOTH
-    ) -> Story:
+    def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
         """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned. It matters
         where it ends above a bound."""
         n_sources = self.table.n_sources
         domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        beliefs = start_beliefs(
-            n_sources, self.table.n_labels, domain_size, fidelity, self.concentration, kinds
-        )
+        beliefs = start_beliefs(n_sources, self.table.n_labels, domain_size, fidelity, self.concentration)
         grouping = Grouping(
             np.unique(group, return_inverse=True)[1],
             np.tile(beliefs.reliability, (n_sources, 1, 1)),
@@ -419,14 +403,11 @@ class Search:
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
         stats = self.kernel.completed(stats, some, beliefs)
         stats = stats if is_full else stats.among(occupied, len(size))
-        n_objects = round(float(from_fixed(stats.share).sum()))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(some, beliefs))),
             "partition": log_partition(size, beliefs),
-            "beliefs": log_prior(
-                beliefs, table.n_sources, n_objects, concentration=self.concentration is None
-            ),
+            "beliefs": log_prior(beliefs, table.n_sources, concentration=self.concentration is None),
         }
         return Story(grouping, beliefs, locals_, stats, terms)
 
