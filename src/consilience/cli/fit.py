@@ -182,7 +182,7 @@ def _telling_of_compilation(screen: Screen, engine: str) -> Iterator[None]:
         return
     from consilience.kernels.compiled import listening
 
-    with listening(lambda: screen.say("Compiling for this processor, once: up to a minute.")) as compiling:
+    with listening(lambda: screen.say("Compiling for this processor, once: about a minute.")) as compiling:
         yield
     if compiling.seconds:
         screen.say(f"Compiling took {compiling.seconds:.1f} s. What was compiled is kept for later fits.")
