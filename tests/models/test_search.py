@@ -46,6 +46,42 @@ def test_planted_copiers_are_found(case):
     assert accuracy > Vote().fit(claims).score(truth=data.truth).accuracy + 0.1
 
 
+def test_objects_that_are_alike_are_of_one_kind(monkeypatch):
+    """Of sources that differ widely and objects that do not, two kinds would make sources alike."""
+    rng = np.random.default_rng(0)
+    truth, skill = rng.integers(3, size=500), rng.beta(3, 2, size=30)
+    claims = read_claims(
+        [
+            (f"s{n}", f"o{m}", f"v{truth[m] if rng.random() < skill[n] else rng.integers(3)}")
+            for m in range(500)
+            for n in rng.choice(30, size=5, replace=False)
+        ],
+        domain="common",
+    )
+    fit = MSS().fit(claims)
+    assert fit.learned["share"][0] == [0.0] * 3
+    assert sum(fit.learned["share"][1]) == pytest.approx(1.0)
+    gold = {f"o{m}": f"v{z}" for m, z in enumerate(truth)}
+    assert fit.score(gold).accuracy > Vote().fit(claims).score(gold).accuracy + 0.02
+    monkeypatch.setattr("consilience.models.mss.search.of_one_kind", lambda beliefs: beliefs)
+    assert MSS().fit(claims).bound < fit.bound
+
+
+def test_objects_that_mislead_are_of_another_kind():
+    """On a third of the objects sources are right half as often, and share a mistake."""
+    rng = np.random.default_rng(0)
+    rows, gold = [], {}
+    for m in range(600):
+        truth, lure = rng.choice(4, size=2, replace=False)
+        is_hard = rng.random() < 1 / 3
+        gold[f"o{m}"] = f"v{truth}"
+        for n in rng.choice(30, size=8, replace=False):
+            said = truth if rng.random() < (0.45 if is_hard else 0.95) else lure
+            rows.append((f"s{n}", f"o{m}", f"v{said}"))
+    fit = MSS().fit(read_claims(rows, domain="common"))
+    assert min(sum(kind) for kind in fit.learned["share"]) > 0.1
+
+
 @pytest.mark.parametrize("case", ["independent", "guessers"])
 def test_independent_sources_stay_alone(case):
     data = planted(case, n_objects=200, seed=0)

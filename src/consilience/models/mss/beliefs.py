@@ -69,10 +69,26 @@ def start_beliefs(
         true_count=TRUE_COUNT,
         false_count=TRUE_COUNT * (1 / fidelity - 1) / max(domain_size - 1, 1),
         reliability=RELIABILITY.copy(),
-        habit=np.full(n_kinds, max(HABIT, n_labels * SMALLEST_HABIT)),
+        habit=np.full(n_kinds, _habit_at_start(n_labels)),
         share=share,
         concentration=float(ALONE * n_sources if concentration is None else concentration),
     )
+
+
+def of_one_kind(beliefs: Beliefs) -> Beliefs:
+    """The same, but that all objects are of one kind, and nothing is known of what groups are like on it.
+
+    It is the last kind, however hard objects are: on the first b must not fall below one half (`_learn_reliability`),
+    and that of sources that are mostly right by habit does.
+    """
+    share = np.zeros_like(beliefs.share)
+    share[-1] = beliefs.share.sum(axis=0)
+    habit = np.full_like(beliefs.habit, _habit_at_start(beliefs.n_labels))
+    return replace(beliefs, reliability=RELIABILITY.copy(), habit=habit, share=share)
+
+
+def _habit_at_start(n_labels: int) -> float:
+    return max(HABIT, n_labels * SMALLEST_HABIT)
 
 
 def learn(
@@ -117,7 +133,10 @@ def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Belie
     habit = beliefs.habit
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
-        habit = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
+        learned = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
+        habit = np.where(
+            beliefs.share.any(axis=1), learned, habit
+        )  # of a kind that does not occur nobody has one
     return replace(beliefs, reliability=_rounded(reliability), habit=_rounded(habit))
 
 
@@ -154,11 +173,18 @@ def _rounded(x: Float) -> Float:
     return rounded
 
 
-def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
-    """ln p of all that is learned, κ only where it is."""
+def log_prior(beliefs: Beliefs, n_sources: int, n_objects: int, *, concentration: bool) -> float:
+    """ln p of all that is learned, κ only where it is.
+
+    Of shares, density times volume: there are twice as many with two kinds, and densities of different dimension do not
+    compare. The volume, in which shares are about as probable, is what summing them out gives beyond the highest
+    density where all are even: the same from sweep to sweep.
+    """
     n_kinds, n_labels = beliefs.share.shape
     share = beliefs.share[beliefs.share > 0]
-    prior = float(np.log(share).sum() + gammaln(2 * share.size))
+    n = share.size
+    prior = float(np.log(share).sum() + gammaln(2 * n))
+    prior += float(n * gammaln(2 + n_objects / n) - gammaln(2 * n + n_objects) + (n_objects + n) * np.log(n))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
         prior += _log_gamma_density(count, shape, rate)
     for d, b in enumerate(beliefs.reliability):

@@ -25,5 +25,5 @@ class Found:
     design_effect: float = 1.0
     """T, by which evidence of groups was discounted."""
     rivals: Sequence[Mapping[str, float]] = ()
-    """Stories that were told before groups were doubted, and were close then: how far they were behind, and on what
-    share of the objects that were looked at they agree with the answer."""
+    """Stories that were told before larger moves, or before groups were doubted, and were close then: how far they were
+    behind, and on what share of the objects that were looked at they agree with the answer."""

@@ -31,7 +31,7 @@ from consilience.models.base import (
 from consilience.models.mss.answer import Answer, answer
 from consilience.models.mss.ascents import Climb
 from consilience.models.mss.found import Found
-from consilience.models.mss.partition import CLOSE, DOUBT, best_partition
+from consilience.models.mss.partition import DIFFERENT, best_partition, is_close
 from consilience.models.mss.search import Search
 from consilience.models.mss.select import grid
 from consilience.models.mss.spread import digests_of, prepared
@@ -55,8 +55,6 @@ SMALLEST, LARGEST = 1e-9, 1e6
 """Of counts, b and κ of the paper's inferences: far beyond, sums of Γ and ψ lose the digits that the bound needs."""
 RELIABILITY, CONCENTRATION, GROUPS = (1.0, 2.0), 5.0, 30
 """b, κ and the truncation of structured and mean-field inference, where none are given."""
-DIFFERENT = 0.02
-"""Two stories are different beyond this share of the objects."""
 
 
 @dataclass(frozen=True)
@@ -293,8 +291,11 @@ class MSS:
                 )
         if self.inference == "partition":
             best = starts[0]["bound"]
-            behind_best = [{**start, "behind": best - start["bound"]} for start in starts[1:]]
-            close = [start for start in behind_best if start["behind"] < max(DOUBT, CLOSE * abs(best))]
+            close = [
+                {**start, "behind": best - start["bound"]}
+                for start in starts[1:]
+                if is_close(start["bound"], best)
+            ]
             for other in (*close, *found.rivals):
                 behind, agreement = other["behind"], other["agreement"]
                 if 1 - agreement > DIFFERENT:

@@ -20,6 +20,8 @@ DOUBT = 25.0
 """Nats within which stories are close in any case: what the bound leaves out differs from story to story."""
 CLOSE = 0.005
 """And otherwise within this share of the bound."""
+DIFFERENT = 0.02
+"""Two stories are different beyond this share of the objects."""
 HOPELESS = 2 * CLOSE
 """A story this share of the bound behind on more objects than it grew on will not win, and is swept no further."""
 ROUGH = 10.0
@@ -82,13 +84,24 @@ def best_partition(
         return _best_first(few.runner.map(grow, range(n_starts), stop))
 
     def further(grown: Told, concentration: float | None, again: str = "") -> Told:
-        """The best story moved further and, of a large table, settled on the larger sample."""
-        best, path = grown[0]
-        moving = path_of(f"larger moves{again}")
-        search = replace(whole, table=few, tolerance=rough, concentration=concentration, path=moving)
-        best = search.move(best, np.random.default_rng([seed, MOVES]))
-        path.records.extend(moving.records)
-        grown[0] = best, path
+        """The best story moved further, with those that are close but different, and of a large table the best
+        settled on the larger sample."""
+        search = replace(whole, table=few, tolerance=rough, concentration=concentration)
+        best = grown[0][0]
+        close = [0]
+        for i, (story, _) in enumerate(grown[1:], 1):
+            if is_close(story.bound, best.bound) and 1 - search.agreement(story, best) > DIFFERENT:
+                close.append(i)
+                rivals.append((search, story, best.bound - story.bound))
+
+        def move(i: int) -> tuple[Story, Path]:
+            (story, path), moving = grown[i], path_of(f"larger moves{again}", i)
+            story = replace(search, path=moving).move(story, np.random.default_rng([seed, MOVES]))
+            path.records.extend(moving.records)
+            return story, path
+
+        moved = few.runner.map(move, close, stop)
+        grown = _best_first(moved + [each for i, each in enumerate(grown) if i not in close])
         if many is not few:
             search = replace(whole, table=many, concentration=concentration)
             grown = carry(grown, f"more objects{again}", search)
@@ -97,24 +110,30 @@ def best_partition(
             grown[0] = search.settle(search.gather(best, settling), settling), path
         return grown
 
-    grown, rivals = starts(whole.concentration), []
-    if many is not few:
-        grown = further(grown, whole.concentration)  # copiers who are not together yet are no strangers
+    def grown_on_samples(concentration: float | None, again: str = "") -> Told:
+        """Of a large table stories that were moved further: copiers who are not together yet are no strangers."""
+        grown = starts(concentration, again)
+        return grown if many is few else further(grown, concentration, again)
+
+    rivals: list[tuple[Search, Story, float]] = []
+    grown, again = grown_on_samples(whole.concentration), ""
     undoubting = replace(whole, table=many)
     effect, kappa = undoubting.design_effect(grown[0][0]), grown[0][0].beliefs.concentration
     if effect > 1:
-        dear = float(np.exp(min(effect * np.log(kappa), DEAREST)))
-        before, grown = grown, further(starts(dear, " anew"), dear, " anew")
-        whole = replace(whole, concentration=dear)
+        whole, again = (
+            replace(whole, concentration=float(np.exp(min(effect * np.log(kappa), DEAREST)))),
+            " anew",
+        )
+        before, grown = grown, grown_on_samples(whole.concentration, again)
         best = undoubting.converge(undoubting.carried(grown[0][0]), sweeps=FEW_SWEEPS)
         highest = max(best.bound, before[0][0].bound)
-        rivals = [
-            {"behind": highest - story.bound, "agreement": undoubting.agreement(story, best)}
+        rivals.extend(
+            (undoubting, story, highest - story.bound)
             for story, _ in before
-            if highest - story.bound < max(DOUBT, CLOSE * abs(highest))
-        ]
-    elif many is few:
-        grown = further(grown, whole.concentration)
+            if is_close(story.bound, highest)
+        )
+    if many is few:
+        grown = further(grown, whole.concentration, again)
     if many is not whole.table:
         grown = carry(grown, "all objects", whole)
         best, path = grown[0]
@@ -129,8 +148,16 @@ def best_partition(
         trace=path.rising(best.bound),
         converged=best.converged,
         design_effect=effect,
-        rivals=rivals,
+        rivals=[
+            {"behind": behind, "agreement": search.agreement(story, search.carried(best))}
+            for search, story, behind in rivals
+        ],
     )
+
+
+def is_close(bound: float, highest: float) -> bool:
+    """Whether a story explains the claims nearly as well as the best."""
+    return highest - bound < max(DOUBT, CLOSE * abs(highest))
 
 
 def _best_first(grown: Told) -> Told:

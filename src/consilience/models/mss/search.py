@@ -1,8 +1,8 @@
 """The search for groups: starts, relocations and larger moves, each judged by the bound.
 
 A *story* is a grouping of the sources with everything that follows from it. Sweeps make a story better without moving
-anybody; relocations move one source at a time; a larger move merges two groups or takes one apart, and lets the story
-grow from there. A move that does not raise the bound is taken back.
+anybody; relocations move one source at a time; a larger move merges two groups, takes one apart or makes all objects of
+one kind, and lets the story grow from there. A move that does not raise the bound is taken back.
 
 What takes long is a loop, or a piece of work, that leaves marks: a grouping and beliefs, from which one evaluation
 brings the story back. So a search that was stopped goes on where it was, to the same bits.
@@ -30,9 +30,10 @@ from consilience.kernels.state import (
     GroupingStats,
     Locals,
     Partition,
+    from_fixed,
     from_two_words,
 )
-from consilience.models.mss.beliefs import learn, log_prior, start_beliefs
+from consilience.models.mss.beliefs import learn, log_prior, of_one_kind, start_beliefs
 from consilience.models.mss.starts import (
     MOST_SHARING,
     MOST_SOURCES,
@@ -57,6 +58,8 @@ HELD = 12
 are held: another one follows."""
 FEW_SWEEPS = 4
 """Sweeps after which it is known what a move, or a new story, is worth."""
+HOPED = 12
+"""All further sweeps of a story are taken to bring no more than this many times what the last one brought."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
@@ -154,7 +157,8 @@ class Search:
         return self._repeat(lambda: self._start(j, rng))
 
     def move(self, story: Story, rng: np.random.Generator) -> Story:
-        """Larger moves than relocations reach: merge groups that share rare values, take big groups apart."""
+        """Larger moves than relocations reach: merge groups that share rare values, take big groups apart, and where
+        there are labels make all objects of one kind."""
         return self._repeat(lambda: self._move(story, rng))
 
     def gather(self, story: Story, rng: np.random.Generator) -> Story:
@@ -222,16 +226,19 @@ class Search:
         return self._ascend(story, counts, sweeps or self.max_sweeps)
 
     def _rival(self, story: Story, above: float, *, counts: bool = True) -> Story:
-        """A story that is to end above a bound, after a few sweeps: fewer where it is not to be expected, for what
-        sweeps bring becomes less and less."""
+        """A story that is to end above a bound, after a few sweeps."""
         return self._ascend(story, counts, FEW_SWEEPS, above)
 
     def _ascend(self, story: Story, counts: bool, sweeps: int, above: float = -np.inf) -> Story:
+        """Sweep so many times at the most: fewer where the bound hardly rises, or is not to be expected above another,
+        for what sweeps bring becomes less and less."""
+
         def sweep(story: Story) -> tuple[Story, bool]:
             after = self._sweep(story, counts=counts)
             rise = after.bound - story.bound
             converged = rise <= self.tolerance * max(1.0, abs(story.bound))
-            return replace(after, converged=converged), converged or after.bound + FEW_SWEEPS * rise < above
+            is_hopeless = after.bound + min(sweeps, HOPED) * rise < above
+            return replace(after, converged=converged), converged or is_hopeless
 
         return self._repeat(lambda: story, sweep, min(sweeps, self.max_sweeps))
 
@@ -322,6 +329,11 @@ class Search:
             members = np.flatnonzero(apart == g)[1:]
             apart[members] = np.flatnonzero(story.grouping.size == 0)[: len(members)]
             story = self._better(story, self.settle(self._regrouped(story, apart), rng, rounds=3))
+        if self.table.n_labels > 1:
+            # Who begins with two kinds does not end with one, though where objects are alike that tells sources apart
+            # better. After other moves: before groups are found, objects on which copiers err seem alike.
+            alike = self._begun(story.grouping.group, of_one_kind(story.beliefs))
+            story = self._better(story, self._ascend(alike, True, self.max_sweeps, above=story.bound))
         return self.settle(story, rng)
 
     def _by_agreement(self) -> Story | None:
@@ -340,13 +352,19 @@ class Search:
         return self._fresh(group, LOYAL)
 
     def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
-        """A story of this partition in which nothing is known yet; a few sweeps before beliefs are learned. It matters
-        where it ends above a bound."""
-        n_sources = self.table.n_sources
+        """A story of this partition in which nothing is known yet. It matters where it ends above a bound."""
         domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        beliefs = start_beliefs(n_sources, self.table.n_labels, domain_size, fidelity, self.concentration)
+        beliefs = start_beliefs(
+            self.table.n_sources, self.table.n_labels, domain_size, fidelity, self.concentration
+        )
+        return self._begun(np.unique(group, return_inverse=True)[1], beliefs, above)
+
+    def _begun(self, group: Int, beliefs: Beliefs, above: float = -np.inf) -> Story:
+        """A story of this partition in which groups are at first like their prior; a few sweeps before beliefs are
+        learned, and a few more before counts are."""
+        n_sources = self.table.n_sources
         grouping = Grouping(
-            np.unique(group, return_inverse=True)[1],
+            group,
             np.tile(beliefs.reliability, (n_sources, 1, 1)),
             np.tile(beliefs.habit_prior, (n_sources, 1, 1)),
         )
@@ -403,11 +421,14 @@ class Search:
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
         stats = self.kernel.completed(stats, some, beliefs)
         stats = stats if is_full else stats.among(occupied, len(size))
+        n_objects = round(float(from_fixed(stats.share).sum()))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(some, beliefs))),
             "partition": log_partition(size, beliefs),
-            "beliefs": log_prior(beliefs, table.n_sources, concentration=self.concentration is None),
+            "beliefs": log_prior(
+                beliefs, table.n_sources, n_objects, concentration=self.concentration is None
+            ),
         }
         return Story(grouping, beliefs, locals_, stats, terms)
 
