@@ -54,7 +54,8 @@ class Fit:
 
     Of MSS by its default inference (docs/theory/model.md): `true_count`, `false_count` (η, θ), `reliability` (b by
     kind, of r = 0 and 1), `habit` (h by kind), `share` (p by kind and label), `concentration` (κ), `shared_errors` (ρ,
-    how far groups err together) and `design_effect` (T, by how much groups were doubted for it; 1: not at all)."""
+    how far groups err together) and `design_effect` (T, by how much groups were doubted for it; 1: not at all).
+    Of a kind whose share is 0, b and h are where they began."""
     claims: Claims
     truth: Float
     decision: Int
