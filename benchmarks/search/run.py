@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from foreign import KINDS as FOREIGN
 from scipy.optimize import minimize
 
 import consilience as cs
@@ -35,6 +36,7 @@ ROOT = HERE.parents[1]
 DATA = Path(os.environ.get("CONSILIENCE_DATA", ROOT.parent / "shared" / "data"))
 PLANTED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader", "independent", "guessers")
 LEFT_OUT = ("n_emotion", "weather")  # numbers, and a gold that is weak
+RIVALS = ("vote", "one-coin", "dawid-skene", "ibcc", "ebcc")  # the last three for labels
 KAPPAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 1e-1, 1e1, 1e3, 1e5, 1e10, 1e30, 1e100, 1e300)
 GRID = [
     Prior(np.array([1.0, eta]), np.array([1.0, 1.0]), np.array([1.0, b]), kappa)
@@ -114,6 +116,22 @@ def sets(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
                 "data": name, "seed": seed, "seconds": seconds, "vote": float(np.mean(votes)),
                 "accuracy": fit.score(gold).accuracy, "n_groups": fit.n_groups, "n_sources": claims.n_sources,
                 "bound": fit.bound, "starts": fit.starts, "warnings": fit.warnings, "domain": claims.domain,
+            }  # fmt: skip
+
+
+def foreign(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
+    """Tables drawn by other stories than the model's, forty of each kind for every five seeds, beside rivals."""
+    for kind in only or FOREIGN:
+        for seed in range(8 * len(seeds)):
+            made = FOREIGN[kind](np.random.default_rng([seed, len(kind)]))
+            claims = cs.read_claims(made.claims, domain=made.domain)
+            fit = cs.MSS().fit(claims)
+            names = RIVALS if made.domain == "common" else RIVALS[:2]
+            rivals = {name: cs.model(name).fit(claims).score(made.truth).accuracy for name in names}
+            yield {
+                "data": kind, "seed": seed, "accuracy": fit.score(made.truth).accuracy, **rivals,
+                "n_sources": claims.n_sources, "n_objects": claims.n_objects, "n_groups": fit.n_groups,
+                "warned": any(warning.kind == "another-story" for warning in fit.warnings),
             }  # fmt: skip
 
 
@@ -234,7 +252,8 @@ def learned(claims: cs.Claims, inference: str, fit: Callable[[Prior], cs.Fit]) -
 
 
 PARTS = {
-    "planted": planted, "bloc": bloc, "sets": sets, "kappa": kappa, "ablation": ablation, "times": times,
+    "planted": planted, "bloc": bloc, "sets": sets, "foreign": foreign, "kappa": kappa, "ablation": ablation,
+    "times": times,
 }  # fmt: skip
 
 
