@@ -93,11 +93,12 @@ def page() -> list[str]:
             "",
             "## Other stories",
             "",
-            "Simulated tables that break the model's assumptions, forty of each kind, sizes and skills drawn anew for each",
-            "(`benchmarks/search/foreign.py`): a *crowd* that never copies; *copiers* who repeat a leader in part, with labels; a",
-            "*panel* of models of a few families that share, in part, what they know and what they fall for; *listings* of open",
-            "values; *versions*, where sources mean different things or are late. *Lost* are tables on which the default is more than",
-            "0.01 below voting, *warned* those of them whose fit warns of another story. Rivals with their defaults.",
+            "Simulated tables that break the model's assumptions, forty of each kind, sizes and skills drawn anew for",
+            "each (`benchmarks/search/foreign.py`): a *crowd* that never copies; *copiers* who repeat a leader in part,",
+            "with labels; a *panel* of models of a few families that share, in part, what they know and what they fall",
+            "for; *listings* of open values; *versions*, where sources mean different things or are late. *Lost* are",
+            "tables on which the default is more than 0.01 below voting, *warned* those of them whose fit warns of",
+            "another story. Rivals with their defaults.",
             "",
         ]
         heads = ["**found**" if name == "accuracy" else name for name in FOREIGN]
