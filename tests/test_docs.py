@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from dataclasses import fields
@@ -27,6 +28,21 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("CONSILIENCE_DEBUG", raising=False)
+
+
+def test_figures_of_the_readme_are_those_on_record() -> None:
+    recorded = {}
+    for part in ("planted", "sets"):
+        for line in (ROOT / "benchmarks/search/records" / f"{part}.jsonl").read_text("utf-8").splitlines():
+            record = json.loads(line)
+            if record["seed"] == 0:
+                recorded[record["data"]] = record["accuracy"]
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| \.\d+ \| (\.\d+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M
+    )
+    assert len(rows) > 10
+    for name, shown in rows:
+        assert f"{recorded[name]:.{len(shown) - 1}f}" == f"0{shown}", name
 
 
 @pytest.mark.usefixtures("elsewhere")

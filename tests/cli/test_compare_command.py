@@ -82,6 +82,21 @@ def test_without_gold_the_models_are_only_timed(run: Run, claims: Path) -> None:
     assert vote["seconds"] > 0
 
 
+def test_what_of_the_gold_does_not_count_is_said(run: Run, claims: Path, truth: Path, tmp_path: Path) -> None:
+    done = run("compare", claims, "--truth", truth, "--known", truth, "--models", "vote")
+    assert "No score: every object with a gold truth was given as known." in done.stderr
+    (tmp_path / "gold.csv").write_text("object,value\nAustralia,CANBERRA\nAtlantis,Atlantis\n", "utf-8")
+    done = run("compare", claims, "--truth", tmp_path / "gold.csv", "--models", "vote")
+    for expected in (
+        "1 gold truth to be compared with",
+        "1 of them has a truth that nobody claims, and counts as wrong",
+        "in capitals or spaces alone",
+        "1 more has no claims and is not scored",
+        "1 model on 1 object with a gold truth",
+    ):
+        assert expected in done.stderr, expected
+
+
 def test_an_interruption_keeps_what_is_done(
     run: Run, claims: Path, truth: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_person_is_told_what_was_read_found_and_saved(
     assert pq.read_table(tmp_path / "out/truths.parquet").num_rows == 5
     assert "in place of an earlier result" not in done.stderr
     again = run("fit", claims, "--model", "vote", "--out", tmp_path / "out")
-    assert f"Saved in {tmp_path / 'out'}, in place of an earlier result." in again.stderr
+    assert f"Saved in {tmp_path / 'out'}, in place of an earlier result, the truths in " in again.stderr
 
 
 def test_known_truths_are_used_and_may_have_the_columns_names_of_the_claims(
@@ -132,6 +132,18 @@ def test_gold_under_other_names_is_not_sent_to_the_options_of_the_claims(
     assert "Columns found: 'country', 'city'" in done.stderr
     assert "Rename a column of this file" in done.stderr
     assert "--object" not in done.stderr
+
+
+def test_of_gold_whose_objects_are_named_as_in_the_claims_only_the_value_is_missed(
+    run: Run, claims: Path, tmp_path: Path
+) -> None:
+    renamed = claims.read_text("utf-8").replace("object", "country", 1)
+    (tmp_path / "claims.csv").write_text(renamed, "utf-8")
+    (tmp_path / "gold.csv").write_text("country,gold\nAustralia,Canberra\n", "utf-8")
+    done = run("fit", tmp_path / "claims.csv", "--object", "country", "--truth", tmp_path / "gold.csv")
+    assert done.exit_code == 2
+    assert "1 problem found" in done.stderr
+    assert "No column is called 'value'" in done.stderr
 
 
 def test_a_fit_whose_gold_was_all_known_says_that_nothing_is_scored(

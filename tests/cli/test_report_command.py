@@ -108,6 +108,16 @@ def test_without_the_extra_a_fit_is_saved_and_says_so(
     assert "pip install 'consilience[report]'" in done.stderr
 
 
+def test_what_is_no_result_has_no_report(run: Run, claims: Path, tmp_path: Path) -> None:
+    for folder, found in (
+        (tmp_path / "nowhere", "there is no such folder"),
+        (claims, "it is a file, not a folder"),
+    ):
+        done = run("report", folder)
+        assert done.exit_code == 2
+        assert f"{folder} is not a consilience result: {found}" in done.stderr
+
+
 def test_a_fault_of_the_report_does_not_cost_the_result(
     run: Run, claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from consilience.models.mss.beliefs import (
     TRUE_COUNT,
     _learn_counts,
     learn,
+    log_prior,
     start_beliefs,
 )
 from tests.searching import search_of
@@ -58,3 +59,20 @@ def test_long_strides_go_further():
         gained.append(story.bound - start.bound)
     assert gained[0] > 0
     assert gained[1] > 2 * gained[0]
+
+
+@pytest.mark.parametrize("n_objects", [0, 7, 40])
+def test_shares_of_one_kind_and_of_two_compare(n_objects):
+    """With two labels there are two shares of one kind, four of two. What their prior and volume add to the probability
+    of objects that are spread evenly over them is the integral over all shares."""
+    both = start_beliefs(10, 2, 2.0, 0.95, None)
+    shares = np.random.default_rng(0).dirichlet(np.full(4, 2.0), size=400_000)
+    integral_two = np.log(np.mean(np.prod(shares, axis=1) ** (n_objects / 4)))
+    grid = np.linspace(0, 1, 20_001)[1:-1]
+    integral_one = np.log(np.mean(6 * (grid * (1 - grid)) ** (1 + n_objects / 2)))
+    two = log_prior(both, 10, n_objects, concentration=True) - n_objects * np.log(4)
+    one = log_prior(
+        replace(both, share=np.array([[0.0, 0.0], [0.5, 0.5]])), 10, n_objects, concentration=True
+    )
+    one -= n_objects * np.log(2)
+    assert two - one == pytest.approx(integral_two - integral_one, abs=0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from consilience.errors import Problem, nearest
 
@@ -35,6 +36,9 @@ def find_columns(
             problems.append(_ambiguous(role, candidates))
         else:
             problems.append(_missing(role, name, found))
+    if not chosen and not given and problems:
+        advice = f"{problems[0].advice} Where these are the cells of the first row, put a header above it."
+        problems[0] = replace(problems[0], advice=advice)
     return chosen, problems + _repeated(chosen, found)
 
 

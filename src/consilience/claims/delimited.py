@@ -173,7 +173,8 @@ def _ragged_rows(ragged: Sequence[tuple[int, str]], width: int) -> Problem:
     return Problem(
         "ragged-row",
         f"{quantity(n, 'row')} {'does' if n == 1 else 'do'} not have {width} cells, as the header has.",
-        "Put a cell that holds the delimiter, a quote or a new line in double quotes.",
+        "Complete rows with too few cells; in those with too many, put a cell that holds the delimiter, a quote or a "
+        "new line in double quotes. Row 1 is the first after the header.",
         n,
         tuple(f"row {row:,}: {text}" for row, text in ragged[:SHOWN]),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from consilience.claims.words import quantity
 from consilience.cli.output import Screen, print_json
 from consilience.cli.summary import show_claims
 from consilience.cli.tables import (
@@ -27,6 +28,7 @@ from consilience.memory import require_for_a_fit
 
 if TYPE_CHECKING:
     from consilience.claims.encoding import Claims
+    from consilience.claims.truths import Truths
     from consilience.evaluate.compare import Outcome
 
 
@@ -69,6 +71,8 @@ def compare(
         domain=domain, on_conflict=on_conflict, on_missing=on_missing,
     )  # fmt: skip
     show_claims(screen, table)
+    if gold is not None:
+        _show_gold(screen, table, gold, helpful)
     done: list[Outcome] = []
     interrupted = False
     with screen.steps(len(chosen)) as (progress, finished):
@@ -89,6 +93,17 @@ def compare(
         raise typer.Exit(1)
 
 
+def _show_gold(screen: Screen, claims: Claims, gold: Truths, known: Truths | None) -> None:
+    """What of the gold counts, before the models run."""
+    from consilience.report import words
+    from consilience.results.score import scorable
+
+    of, otherwise = scorable(gold, claims, known)
+    screen.say(f"{quantity(of.n_gold, 'gold truth')} to be compared with" if of.n_gold else words.UNSCORED)
+    for line in words.counted(of, otherwise):
+        screen.say(f"  {line}")
+
+
 def _in_short(outcome: Outcome) -> str:
     if outcome.error is not None:
         return f"{outcome.model}: failed"
@@ -101,9 +116,9 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
     worked = [outcome for outcome in outcomes if outcome.error is None]
     worked.sort(key=lambda outcome: -(outcome.accuracy or 0.0))
     if worked:
-        gold = f" on {worked[0].n_gold:,} objects with a gold truth" if worked[0].n_gold else ""
+        gold = f" on {quantity(worked[0].n_gold, 'object')} with a gold truth" if worked[0].n_gold else ""
         screen.table(
-            f"{len(worked)} models{gold}",
+            f"{quantity(len(worked), 'model')}{gold}",
             ["model", "accuracy", "log loss", "calibration", "seconds", "sweeps", "memory"],
             [
                 [

@@ -129,7 +129,8 @@ def fit(
     )  # fmt: skip
     if out is not None:
         instead = ", in place of an earlier result" if earlier else ""
-        screen.say(f"\nSaved in {out}{instead}. Ask why with: consilience explain {out} OBJECT")
+        screen.say(f"\nSaved in {out}{instead}, the truths in {Path(out) / 'truths.parquet'}")
+        screen.say(f"Ask why with: consilience explain {out} OBJECT")
         screen.say(where_to_look(out))
     if as_json:
         print_json(record(done, score))
@@ -182,7 +183,9 @@ def _telling_of_compilation(screen: Screen, engine: str) -> Iterator[None]:
         return
     from consilience.kernels.compiled import listening
 
-    with listening(lambda: screen.say("Compiling for this processor, once: about a minute.")) as compiling:
+    with listening(
+        lambda: screen.say("Compiling for this processor: up to a minute, once for tables of this kind.")
+    ) as compiling:
         yield
     if compiling.seconds:
         screen.say(f"Compiling took {compiling.seconds:.1f} s. What was compiled is kept for later fits.")

@@ -44,10 +44,13 @@ def report(
 
     names = "all" if rivals == "all" else [name.strip() for name in rivals.split(",") if name.strip()]
     named(names)  # a misspelt one is an error before anything is read
-    path = None if as_json and out is None and not open_it else check_path(out or Path(folder) / REPORT)
-    if path is not None:
+    is_wanted = not as_json or out is not None or open_it
+    path = None if out is None else check_path(out)
+    if is_wanted:
         require()
     fit = load(folder)
+    if is_wanted and path is None:
+        path = check_path(Path(folder) / REPORT)
     gold = None if truth is None else read_gold(truth, *fit.claims.columns[1:])
     summary = summary_of(fit, gold, names)
     if path is not None:

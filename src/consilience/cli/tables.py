@@ -105,4 +105,5 @@ def read_gold(table: str, object_: str | None, value: str | None) -> Truths:
     advice = (
         'Rename a column of this file, to what the claims call theirs or to a usual name: "object", "value".'
     )
-    raise ClaimsError(table, [replace(problem, advice=advice) for problem in errors[-1].problems])
+    nearest_to_right = min(errors, key=lambda error: len(error.problems))
+    raise ClaimsError(table, [replace(problem, advice=advice) for problem in nearest_to_right.problems])

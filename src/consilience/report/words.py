@@ -8,7 +8,9 @@ from consilience.claims.words import quantity
 from consilience.report.formats import share
 from consilience.report.summary import Certainty, Course, Gold, Groups, Majority, Sources, Summary, Worth
 from consilience.results.fit import Fit
+from consilience.results.score import Score
 
+UNSCORED = "No score: every object with a gold truth was given as known."
 CHANCE = 0.05
 """A p-value above this may be chance."""
 
@@ -142,24 +144,30 @@ def ties(of: Certainty) -> str:
 def right(of: Gold, model: str) -> str:
     """Against gold, and against voting where it was run."""
     if of.accuracy is None:
-        return "No score: every object with a gold truth was given as known."
+        return UNSCORED
     told = f"Against gold {model} is right on {of.n_right:,} of {quantity(of.n_gold, 'object')} ({share(of.accuracy)})"
     voted = next((r.accuracy for r in of.rivals if r.model == "vote" and model != "vote"), None)
     return f"{told}, majority vote on {share(voted)}." if voted is not None else f"{told}."
 
 
 def scored(of: Gold) -> list[str]:
-    """What counts and what does not."""
+    """How sure it was, what counts and what does not."""
     told = []
     if of.log_loss is not None:
         told.append(f"log loss {of.log_loss:.3f}, calibration error {of.calibration_error:.3f}")
+    return told + counted(of, of.otherwise)
+
+
+def counted(of: Gold | Score, otherwise: str) -> list[str]:
+    """What counts and what does not, with a sentence on truths that are written otherwise than claims."""
+    told = []
     if of.n_outside:
         outside = quantity(of.n_outside, "of them has", "of them have")
         told.append(
             f"{outside} a truth that nobody claims, and {'counts' if of.n_outside == 1 else 'count'} as wrong"
         )
-    if of.otherwise:
-        told.append(of.otherwise)
+    if otherwise:
+        told.append(otherwise)
     if of.n_known:
         known = quantity(
             of.n_known, "object was given as known and is", "objects were given as known and are"

@@ -37,9 +37,9 @@ def read_manifest(folder: Path, formats: tuple[str, ...] = (FORMAT,)) -> dict[st
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
     except OSError as error:
-        found = (
-            f"there is no {MANIFEST} in it that can be read" if folder.is_dir() else "there is no such folder"
-        )
+        found = "it is a file, not a folder" if folder.exists() else "there is no such folder"
+        if folder.is_dir():
+            found = f"there is no {MANIFEST} in it that can be read"
         raise ResultFormatError(f"{folder} is not a consilience result: {found}. {advice}") from error
     except ValueError as error:
         raise ResultFormatError(f"{folder / MANIFEST} is damaged ({error}). Run the fit again.") from None

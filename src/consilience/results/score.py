@@ -62,6 +62,20 @@ def is_right(fit: Fit, truth: Any) -> NDArray[np.bool_]:
     return right
 
 
+def scorable(truth: Any, claims: Claims, known: Any = None) -> tuple[Score, str]:
+    """What a score would count, before there is any fit: no figures; and a sentence on truths that are written
+    otherwise than claims, where there are."""
+    from consilience.claims.truths import written_otherwise
+
+    gold, n_unclaimed = gold_candidates(truth, claims)
+    given = np.zeros(len(gold), bool) if known is None else gold_candidates(known, claims, "known")[0] != -1
+    has_gold = gold != -1
+    counts, n_outside = has_gold & ~given, int(np.count_nonzero((gold < -1) & ~given))
+    numbers = int(counts.sum()), int(np.sum(has_gold & given)), n_unclaimed, n_outside
+    otherwise = written_otherwise(truth, claims, given) if n_outside else ""
+    return Score(*numbers, None, None, None, None), otherwise
+
+
 def score(fit: Fit, truth: Any) -> Score:
     """Compare a fit with gold truths: whatever `read_truths` understands, or what it gave."""
     gold, n_unclaimed = gold_candidates(truth, fit.claims)

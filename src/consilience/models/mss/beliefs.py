@@ -134,9 +134,8 @@ def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Belie
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
         learned = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
-        habit = np.where(
-            beliefs.share.any(axis=1), learned, habit
-        )  # of a kind that does not occur nobody has one
+        # Of a kind that does not occur nobody has a habit.
+        habit = np.where(beliefs.share.any(axis=1), learned, habit)
     return replace(beliefs, reliability=_rounded(reliability), habit=_rounded(habit))
 
 

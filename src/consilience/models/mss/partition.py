@@ -1,8 +1,8 @@
-"""Partition inference: every start's story, the best moved on, from samples of the objects to all of them."""
+"""Partition inference: every start's story, the best and its rivals moved on, from samples of the objects to all."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 
@@ -34,6 +34,23 @@ MOVES = 2**31
 """Where the larger moves' randomness begins: apart from that of any start, however many there are."""
 
 
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A story that was close to the highest bound of its time, and the search that told it."""
+
+    search: Search
+    story: Story
+    highest: float
+
+    def told(self, best: Story) -> dict[str, float]:
+        """How far it is behind the answer, or was behind the best, and on what share of objects it decides alike."""
+        answer = self.search.carried(best)
+        return {
+            "behind": max(self.highest, answer.bound) - self.story.bound,
+            "agreement": self.search.agreement(self.story, answer),
+        }
+
+
 def best_partition(
     whole: Search, n_starts: int, seed: int, progress: Progress | None, checkpoint: Checkpoint
 ) -> Found:
@@ -41,7 +58,7 @@ def best_partition(
     what follows. Where strangers turn out to share mistakes, groups are looked for once more, and must show more."""
     few, many = samples(whole.table, seed)
     rough = whole.tolerance * (1.0 if many is few else ROUGH)
-    stop = Event()
+    stop, rivals = Event(), list[Rival]()
     agreeing: tuple[Int, ...] = ()
     # Where nobody can be moved, other starts would stay where they begin.
     n_starts = n_starts if few.uncrowded else 1
@@ -92,7 +109,7 @@ def best_partition(
         for i, (story, _) in enumerate(grown[1:], 1):
             if is_close(story.bound, best.bound) and 1 - search.agreement(story, best) > DIFFERENT:
                 close.append(i)
-                rivals.append((search, story, best.bound - story.bound))
+                rivals.append(Rival(search, story, best.bound))
 
         def move(i: int) -> tuple[Story, Path]:
             (story, path), moving = grown[i], path_of(f"larger moves{again}", i)
@@ -115,22 +132,17 @@ def best_partition(
         grown = starts(concentration, again)
         return grown if many is few else further(grown, concentration, again)
 
-    rivals: list[tuple[Search, Story, float]] = []
     grown, again = grown_on_samples(whole.concentration), ""
     undoubting = replace(whole, table=many)
     effect, kappa = undoubting.design_effect(grown[0][0]), grown[0][0].beliefs.concentration
     if effect > 1:
-        whole, again = (
-            replace(whole, concentration=float(np.exp(min(effect * np.log(kappa), DEAREST)))),
-            " anew",
-        )
+        whole = replace(whole, concentration=float(np.exp(min(effect * np.log(kappa), DEAREST))))
+        again = " anew"
         before, grown = grown, grown_on_samples(whole.concentration, again)
         best = undoubting.converge(undoubting.carried(grown[0][0]), sweeps=FEW_SWEEPS)
         highest = max(best.bound, before[0][0].bound)
         rivals.extend(
-            (undoubting, story, highest - story.bound)
-            for story, _ in before
-            if is_close(story.bound, highest)
+            Rival(undoubting, story, highest) for story, _ in before if is_close(story.bound, highest)
         )
     if many is few:
         grown = further(grown, whole.concentration, again)
@@ -148,10 +160,7 @@ def best_partition(
         trace=path.rising(best.bound),
         converged=best.converged,
         design_effect=effect,
-        rivals=[
-            {"behind": behind, "agreement": search.agreement(story, search.carried(best))}
-            for search, story, behind in rivals
-        ],
+        rivals=sorted((rival.told(best) for rival in rivals), key=lambda told: told["behind"]),
     )
 
 

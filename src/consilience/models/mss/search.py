@@ -59,7 +59,8 @@ are held: another one follows."""
 FEW_SWEEPS = 4
 """Sweeps after which it is known what a move, or a new story, is worth."""
 HOPED = 12
-"""All further sweeps of a story are taken to bring no more than this many times what the last one brought."""
+"""Further sweeps of a story, however many, are taken to bring no more than this many times what the last one
+brought."""
 ROUNDS = 30
 """Passes of relocation, at the most, until a story is settled."""
 BIG = 0.1
