@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from threading import Event, Thread
 from types import MappingProxyType
 from typing import Any
 
@@ -88,6 +90,35 @@ def test_kind_of_table_does_not_matter(rows: list[Triple]) -> None:
 def test_hostile_text_survives_every_kind_of_table(tmp_path: Path) -> None:
     for kind, table in every_kind(HOSTILE, tmp_path):
         assert triples_of(read_claims(table)) == sorted(HOSTILE), kind
+
+
+def test_a_file_is_not_closed_while_the_parser_reads_ahead() -> None:
+    """Its number would be given to the next file that is opened, and the parser would read on in that."""
+    reading, go_on, told = Event(), Event(), []
+
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            reading.set()
+            assert go_on.wait(10)
+            told.append("read")
+            return super().read(size)
+
+        def close(self) -> None:
+            told.append("closed")
+            super().close()
+
+    stream = delimited._Ended(Slow(b"a,b,c\n" * 9), b"\n,,\n", may_be_quoted=True)
+    ahead = Thread(target=stream.read, args=(10,))
+    ahead.start()
+    assert reading.wait(10)
+    closing = Thread(target=stream.close)
+    closing.start()
+    closing.join(0.1)
+    go_on.set()
+    ahead.join(10)
+    closing.join(10)
+    assert told == ["read", "closed"]
+    assert stream.read(10) == b""
 
 
 def test_claims_are_canonical() -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,9 @@ class _Ended(io.IOBase):
 
     If that row is read back as the last one, every quote was closed. Otherwise an open quote swallowed it and
     all rows since, which the parser does not tell. Where no quotes are expected, one raises _Quoted.
+
+    The parser reads ahead on a thread of its own, which an error does not end at once. A file must not be closed under
+    it: the next file to be opened may get the same number, and its first bytes would be read by the wrong one.
     """
 
     def __init__(self, stream: Any, end: bytes, *, may_be_quoted: bool) -> None:
@@ -89,11 +93,16 @@ class _Ended(io.IOBase):
         self._end = end
         self._may_be_quoted = may_be_quoted
         self._held = b""
+        self._reading = Lock()
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int) -> bytes:
+        with self._reading:
+            return b"" if self.closed else self._read(size)
+
+    def _read(self, size: int) -> bytes:
         data: bytes = self._held + self._stream.read(size - len(self._held))
         # After a block that ends in \r Arrow drops a \n, also from the middle of a quoted cell.
         self._held = b"\r" if 1 < len(data) == size and data.endswith(b"\r") else b""
@@ -105,8 +114,9 @@ class _Ended(io.IOBase):
         return data
 
     def close(self) -> None:
-        self._stream.close()
-        super().close()
+        with self._reading:
+            self._stream.close()
+            super().close()
 
 
 def _parse(
