@@ -111,5 +111,5 @@ def test_answers_on_what_is_most_worth_checking_help_most() -> None:
 @pytest.mark.parametrize("case", ["copied-leader", "malicious-bloc", "six-groups", "good-leader"])
 def test_answers_help_most_in_every_planted_case(case: str) -> None:
     mean = means((case,), n_seeds=8, n_rounds=3)
-    assert mean["worth"] > mean["random"] + 0.02
+    assert 1 - mean["worth"] < 0.8 * (1 - mean["random"]), mean  # of mistakes that are left
     assert mean["worth"] >= mean["uncertainty"] - 0.002, mean
