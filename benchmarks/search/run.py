@@ -37,6 +37,8 @@ DATA = Path(os.environ.get("CONSILIENCE_DATA", ROOT.parent / "shared" / "data"))
 PLANTED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader", "independent", "guessers")
 LEFT_OUT = ("n_emotion", "weather")  # numbers, and a gold that is weak
 RIVALS = ("vote", "one-coin", "dawid-skene", "ibcc", "ebcc")  # the last three for labels
+TABLES = 40
+"""Of each kind that other stories draw."""
 KAPPAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 1e-1, 1e1, 1e3, 1e5, 1e10, 1e30, 1e100, 1e300)
 GRID = [
     Prior(np.array([1.0, eta]), np.array([1.0, 1.0]), np.array([1.0, b]), kappa)
@@ -120,9 +122,9 @@ def sets(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
 
 
 def foreign(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
-    """Tables drawn by other stories than the model's, forty of each kind for every five seeds, beside rivals."""
+    """Tables drawn by other stories than the model's, each by a seed of its own, beside rivals."""
     for kind in only or FOREIGN:
-        for seed in range(8 * len(seeds)):
+        for seed in range(TABLES):
             made = FOREIGN[kind](np.random.default_rng([seed, len(kind)]))
             claims = cs.read_claims(made.claims, domain=made.domain)
             fit = cs.MSS().fit(claims)

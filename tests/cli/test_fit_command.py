@@ -153,7 +153,7 @@ def test_a_fit_whose_gold_was_all_known_says_that_nothing_is_scored(
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
     assert (record["n_gold"], record["n_known"], record["accuracy"]) == (0, 5, None)
-    assert "Score: none, every object with a gold truth was given as known" in done.stderr
+    assert "No score: every object with a gold truth was given as known." in done.stderr
     assert "5 truths were given, and none was left to find" in done.stderr
     assert "Least certain truths" not in done.stderr
     why = run("explain", tmp_path / "out", "Australia").stdout

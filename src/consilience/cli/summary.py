@@ -160,7 +160,7 @@ def _show_gold(screen: Screen, gold: Gold) -> None:
     from consilience.report.formats import share
 
     if gold.accuracy is None:
-        screen.say("\nScore: none, every object with a gold truth was given as known")
+        screen.say(f"\n{words.UNSCORED}")
     else:
         of = f"{gold.n_right:,} of {gold.n_gold:,} objects with a gold truth"
         screen.say(f"\nScore: {share(gold.accuracy)} right, {of}")
