@@ -6,16 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import betaln
 
 from consilience.claims.reading import read_claims
+from consilience.kernels.state import Grouping, expected_log
 from consilience.models.mss.beliefs import (
+    LEAST_RELIABLE,
     LONG,
+    PSEUDO_GROUPS,
+    RELIABILITY,
     STANDING_OUT,
     SURE,
     TRUE_COUNT,
     _learn_counts,
+    _learn_likeness,
     learn,
     log_prior,
+    of_one_kind,
     start_beliefs,
 )
 from tests.searching import search_of
@@ -76,3 +83,28 @@ def test_shares_of_one_kind_and_of_two_compare(n_objects):
     )
     one -= n_objects * np.log(2)
     assert two - one == pytest.approx(integral_two - integral_one, abs=0.05)
+
+
+def test_on_hard_objects_somebody_knows_something_unless_all_are_hard():
+    """Thirty groups that are hardly ever reliable on either kind."""
+    rng = np.random.default_rng(0)
+    beliefs = start_beliefs(30, 2, 2.0, 0.95, None)
+    seen = rng.uniform(0, 1, (30, 2, 2)) * [40, 1]
+    given = Grouping(np.arange(30), beliefs.reliability + seen, np.ones((30, 2, 2)))
+    everybody = np.ones(30, np.bool_)
+    learned = _learn_likeness(given, everybody, beliefs).reliability
+    assert learned[:, 1] / learned.sum(axis=1) == pytest.approx(LEAST_RELIABLE)
+
+    # Of all that are allowed it fits best.
+    mean_log = given.log_reliability.sum(axis=0) + PSEUDO_GROUPS * expected_log(RELIABILITY)
+
+    def fit(b):
+        return np.sum(b * mean_log, axis=-1) - (30 + PSEUDO_GROUPS) * betaln(b[..., 0], b[..., 1])
+
+    means, strengths = np.meshgrid(np.linspace(0, 1, 101)[1:-1], np.geomspace(0.01, 100, 401))
+    grid = np.stack([(1 - means) * strengths, means * strengths], axis=-1)[:, :, None, :]
+    fits = np.where(means[:, :, None] >= LEAST_RELIABLE, fit(grid), -np.inf)
+    assert np.all(fits.max(axis=(0, 1)) <= fit(learned) + 1e-9)
+
+    alike = _learn_likeness(given, everybody, of_one_kind(beliefs)).reliability
+    assert alike[1, 1] / alike[1].sum() < 0.1

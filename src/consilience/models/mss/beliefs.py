@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from consilience.kernels.state import (
 RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
 tell the kinds apart; what they mean, the data decide."""
+LEAST_RELIABLE = np.array([0.5, 0.2])
+"""The mean of b at the least, by kind, where both occur: or reliable and unreliable could change places on easy
+objects, and on hard ones, if nobody knew anything, any label would do for the truth."""
 PSEUDO_GROUPS = 3.0
 """How many groups the start's b is worth when b is learned."""
 TRUE_COUNT = 20.0
@@ -78,7 +81,7 @@ def start_beliefs(
 def of_one_kind(beliefs: Beliefs) -> Beliefs:
     """The same, but that all objects are of one kind, and nothing is known of what groups are like on it.
 
-    It is the last kind, however hard objects are: on the first b must not fall below one half (`_learn_reliability`),
+    It is the last kind, however hard objects are: on the first b must not fall below one half (`LEAST_RELIABLE`),
     and that of sources that are mostly right by habit does.
     """
     share = np.zeros_like(beliefs.share)
@@ -129,7 +132,7 @@ def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Belie
     """b and h, the optimum given what groups are like."""
     n_groups = int(occupied.sum())
     log_u = np.einsum("gdr->dr", given.log_reliability[occupied])  # (kinds, 2)
-    reliability = _learn_reliability(log_u, n_groups, beliefs.reliability)
+    reliability = _learn_reliability(log_u, n_groups, beliefs.reliability, _least_reliable(beliefs))
     habit = beliefs.habit
     if beliefs.n_labels > 1:
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
@@ -158,8 +161,8 @@ def _further(one: Beliefs, two: Beliefs, three: Beliefs) -> Beliefs:
         return further
 
     reliability = beyond(one.reliability, two.reliability, three.reliability)
-    if reliability[0, 1] < reliability[0, 0]:
-        reliability[0] = three.reliability[0]
+    is_low = reliability[:, 1] < _least_reliable(three) * reliability.sum(axis=1)
+    reliability[is_low] = three.reliability[is_low]
     habit = beyond(one.habit[:, None], two.habit[:, None], three.habit[:, None])[:, 0]
     return replace(three, reliability=_rounded(reliability), habit=_rounded(np.clip(habit, *HABIT_RANGE)))
 
@@ -231,9 +234,18 @@ def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float) -> Beliefs:
     return replace(beliefs, true_count=float(counts[0]), false_count=float(counts[1]))
 
 
-def _learn_reliability(log_u: Float, n_groups: int, b: Float) -> Float:
-    """(n_kinds, 2) b: of each kind the Beta that fits the groups' reliabilities and a few at the start's. On the first
-    kind it must not fall below one half on average, or reliable and unreliable could change places."""
+def _least_reliable(beliefs: Beliefs) -> Float:
+    """(n_kinds,) the mean of b at the least. Where all objects are of the last kind it may be anything: sources mostly
+    right by habit are hardly ever reliable."""
+    is_bound = np.arange(beliefs.n_kinds) == 0
+    if beliefs.share.any(axis=1).all():
+        is_bound[:] = True
+    return np.where(is_bound, LEAST_RELIABLE, 0.0)
+
+
+def _learn_reliability(log_u: Float, n_groups: int, b: Float, least: Float) -> Float:
+    """(n_kinds, 2) b: of each kind the Beta that fits the groups' reliabilities and a few at the start's, of those with
+    a mean of `least` or more."""
     mean_log = (log_u + PSEUDO_GROUPS * expected_log(RELIABILITY)) / (n_groups + PSEUDO_GROUPS)
     for _ in range(50):
         # Newton on a concave function; the Hessian is diagonal plus a constant.
@@ -246,12 +258,19 @@ def _learn_reliability(log_u: Float, n_groups: int, b: Float) -> Float:
         b = np.maximum(b - step, b / 4)
         if np.all(np.abs(step) < 1e-7 * b):  # what is left is of the order of its square
             break
-    if b[0, 1] < b[0, 0]:
-        target = mean_log[0].mean()
-        b[0] = _root(
-            lambda x: (digamma(x) - digamma(2 * x) - target, zeta(2.0, x) - 2 * zeta(2.0, 2 * x)), 1e-3, 1e3
-        )
+    for d in np.flatnonzero(b[:, 1] < least * b.sum(axis=1)):
+        shares = np.array([1 - least[d], least[d]])
+        b[d] = shares * _root(partial(_slope_of_strength, shares, mean_log[d] @ shares), 1e-3, 1e3)
     return b
+
+
+def _slope_of_strength(shares: Float, mean_log: float, strength: float) -> tuple[float, float]:
+    """How fast the fit of a Beta with means `shares` falls as its strength grows, and how that changes."""
+    b = shares * strength
+    return (
+        float(shares @ digamma(b) - digamma(strength)) - mean_log,
+        float(shares**2 @ zeta(2.0, b) - zeta(2.0, strength)),
+    )
 
 
 def _learn_habit(total_log: float, n_groups: int, n_labels: int) -> float:
