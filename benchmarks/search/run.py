@@ -1,4 +1,5 @@
-"""How good the default is: planted cases, the bloc, real data sets, κ, an ablation and times. Appends records.
+"""How good the default is: planted cases, the bloc, real data sets and pieces of them, tables by other stories, κ, an
+ablation and times. Appends records.
 
     .venv/bin/python benchmarks/search/run.py planted sets --seeds 0 1 2 3 4
     .venv/bin/python benchmarks/search/render.py        # writes docs/results/search.md
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from foreign import KINDS as FOREIGN
 from scipy.optimize import minimize
 
@@ -37,8 +39,8 @@ DATA = Path(os.environ.get("CONSILIENCE_DATA", ROOT.parent / "shared" / "data"))
 PLANTED = ("copied-leader", "six-groups", "malicious-bloc", "good-leader", "independent", "guessers")
 LEFT_OUT = ("n_emotion", "weather")  # numbers, and a gold that is weak
 RIVALS = ("vote", "one-coin", "dawid-skene", "ibcc", "ebcc")  # the last three for labels
-TABLES = 40
-"""Of each kind that other stories draw."""
+TABLES, PIECES = 40, 10
+"""Of each kind that other stories draw, and of each data set."""
 KAPPAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 1e-1, 1e1, 1e3, 1e5, 1e10, 1e30, 1e100, 1e300)
 GRID = [
     Prior(np.array([1.0, eta]), np.array([1.0, 1.0]), np.array([1.0, b]), kappa)
@@ -119,6 +121,42 @@ def sets(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
                 "accuracy": fit.score(gold).accuracy, "n_groups": fit.n_groups, "n_sources": claims.n_sources,
                 "bound": fit.bound, "starts": fit.starts, "warnings": fit.warnings, "domain": claims.domain,
             }  # fmt: skip
+
+
+def pieces(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
+    """Some of the sources and objects of every data set: other tables of the same kinds, beside rivals."""
+    for name, claims, gold in data_sets(only):
+        has_gold = np.isin(np.asarray(claims.objects), np.asarray(cs.read_truths(gold).objects))
+        for seed in range(PIECES):
+            piece = cs.read_claims(piece_of(claims, has_gold, [seed, len(name)]), domain=claims.domain)
+            fit = cs.MSS().fit(piece)
+            names = RIVALS[:-1] if claims.domain == "common" else RIVALS[:2]
+            rivals = {rival: cs.model(rival).fit(piece).score(gold).accuracy for rival in names}
+            yield {
+                "data": name, "seed": seed, "accuracy": fit.score(gold).accuracy, **rivals,
+                "n_sources": piece.n_sources, "n_objects": piece.n_objects, "n_groups": fit.n_groups,
+                "warned": any(warning.kind == "another-story" for warning in fit.warnings),
+            }  # fmt: skip
+
+
+def piece_of(claims: cs.Claims, has_gold: Any, seed: list[int]) -> pa.Table:
+    """A quarter to nine tenths of the sources, and a fifth or more of the objects; those with gold stay where they are
+    few."""
+    rng = np.random.default_rng(seed)
+    sources = rng.random(claims.n_sources) < rng.uniform(0.25, 0.9)
+    objects = rng.random(claims.n_objects) < rng.uniform(0.2, 1.0)
+    if has_gold.mean() < 0.3:
+        objects |= has_gold
+    source, object_ = claims.claim_source, claims.claim_object()
+    kept = np.flatnonzero(sources[source] & objects[object_])
+    value = claims.candidate_value[claims.claim_candidate]
+    names = {"source": claims.sources, "object": claims.objects, "value": claims.values}
+    return pa.table(
+        {
+            key: names[key].take(pa.array(of[kept]))
+            for key, of in zip(names, (source, object_, value), strict=True)
+        }
+    )
 
 
 def foreign(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
@@ -254,8 +292,8 @@ def learned(claims: cs.Claims, inference: str, fit: Callable[[Prior], cs.Fit]) -
 
 
 PARTS = {
-    "planted": planted, "bloc": bloc, "sets": sets, "foreign": foreign, "kappa": kappa, "ablation": ablation,
-    "times": times,
+    "planted": planted, "bloc": bloc, "sets": sets, "pieces": pieces, "foreign": foreign, "kappa": kappa,
+    "ablation": ablation, "times": times,
 }  # fmt: skip
 
 
