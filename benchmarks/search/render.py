@@ -89,8 +89,8 @@ def page() -> list[str]:
             "",
             "Ten pieces of each, with a quarter to nine tenths of the sources and a fifth or more of the objects:",
             "other tables of these kinds. *Lost* are pieces on which the default is more than 0.01 below voting,",
-            "*warned* those of them whose fit warns of another story. Rivals with their defaults, those of labels",
-            "where there are some.",
+            "*warned* those of them whose fit warns of another story. Rivals with their defaults, Dawid and Skene's",
+            "and IBCC only with labels; one vote, whose ties the seed breaks.",
             "",
         ]
         lines += table(["data set", "pieces", *FOREIGN[:4], *AGAINST], rows)

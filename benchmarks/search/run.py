@@ -140,10 +140,11 @@ def pieces(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]
 
 
 def piece_of(claims: cs.Claims, has_gold: Any, seed: list[int]) -> pa.Table:
-    """A quarter to nine tenths of the sources, and a fifth or more of the objects; those with gold stay where they are
-    few."""
+    """A quarter to nine tenths of the sources, but four or more, and a fifth or more of the objects; those with gold
+    stay where they are few."""
     rng = np.random.default_rng(seed)
-    sources = rng.random(claims.n_sources) < rng.uniform(0.25, 0.9)
+    n_sources = max(4, round(claims.n_sources * rng.uniform(0.25, 0.9)))
+    sources = rng.permutation(claims.n_sources) < n_sources
     objects = rng.random(claims.n_objects) < rng.uniform(0.2, 1.0)
     if has_gold.mean() < 0.3:
         objects |= has_gold

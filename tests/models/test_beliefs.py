@@ -18,8 +18,10 @@ from consilience.models.mss.beliefs import (
     STANDING_OUT,
     SURE,
     TRUE_COUNT,
+    _further,
     _learn_counts,
     _learn_likeness,
+    _rounded,
     learn,
     log_prior,
     of_one_kind,
@@ -108,3 +110,15 @@ def test_on_hard_objects_somebody_knows_something_unless_all_are_hard():
 
     alike = _learn_likeness(given, everybody, of_one_kind(beliefs)).reliability
     assert alike[1, 1] / alike[1].sum() < 0.15
+
+
+def test_what_lies_on_the_bar_is_taken_further():
+    """Three beliefs, each learned from the one before, that creep along the lowest means: so do they beyond."""
+    start = start_beliefs(30, 2, 2.0, 0.95, None)
+    shares = np.stack([1 - LEAST_RELIABLE, LEAST_RELIABLE], axis=1)
+    for first in np.random.default_rng(0).uniform(1, 9, 50):
+        strengths = first, first * 1.1, first * 1.19
+        steps = [replace(start, reliability=_rounded(shares * strength)) for strength in strengths]
+        further = _further(*steps).reliability
+        assert np.all(further.sum(axis=1) > 1.5 * first)
+        assert further[:, 1] / further.sum(axis=1) == pytest.approx(LEAST_RELIABLE)

@@ -29,8 +29,8 @@ RELIABILITY = np.array([[0.5, 4.0], [2.0, 1.0]])
 """b at the start, by kind of object: on easy ones sources are mostly reliable, on hard ones mostly not. Only these
 tell the kinds apart; what they mean, the data decide."""
 LEAST_RELIABLE = np.array([0.5, 0.2])
-"""The mean of b at the least, by kind, where both occur: or reliable and unreliable could change places on easy
-objects, and on hard ones, if nobody knew anything, any label would do for the truth."""
+"""The mean of b at the least, by kind: or reliable and unreliable could change places on easy objects, and on hard
+ones, if nobody knew anything, any label would do for the truth. (Where all are hard it may be anything.)"""
 PSEUDO_GROUPS = 3.0
 """How many groups the start's b is worth when b is learned."""
 TRUE_COUNT = 20.0
@@ -161,7 +161,8 @@ def _further(one: Beliefs, two: Beliefs, three: Beliefs) -> Beliefs:
         return further
 
     reliability = beyond(one.reliability, two.reliability, three.reliability)
-    is_low = reliability[:, 1] < _least_reliable(three) * reliability.sum(axis=1)
+    # What lies on the bar is not below it, however it was rounded.
+    is_low = reliability[:, 1] < (1 - 1e-8) * _least_reliable(three) * reliability.sum(axis=1)
     reliability[is_low] = three.reliability[is_low]
     habit = beyond(one.habit[:, None], two.habit[:, None], three.habit[:, None])[:, 0]
     return replace(three, reliability=_rounded(reliability), habit=_rounded(np.clip(habit, *HABIT_RANGE)))
@@ -235,12 +236,12 @@ def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float) -> Beliefs:
 
 
 def _least_reliable(beliefs: Beliefs) -> Float:
-    """(n_kinds,) the mean of b at the least. Where all objects are of the last kind it may be anything: sources mostly
-    right by habit are hardly ever reliable."""
-    is_bound = np.arange(beliefs.n_kinds) == 0
-    if beliefs.share.any(axis=1).all():
-        is_bound[:] = True
-    return np.where(is_bound, LEAST_RELIABLE, 0.0)
+    """(n_kinds,) the mean of b at the least. Where all objects are hard it may be anything: sources mostly right by
+    habit are hardly ever reliable."""
+    least = LEAST_RELIABLE.copy()
+    if not beliefs.share.any(axis=1).all():
+        least[1:] = 0.0
+    return least
 
 
 def _learn_reliability(log_u: Float, n_groups: int, b: Float, least: Float) -> Float:
