@@ -129,14 +129,8 @@ def pieces(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]
         has_gold = np.isin(np.asarray(claims.objects), np.asarray(cs.read_truths(gold).objects))
         for seed in range(PIECES):
             piece = cs.read_claims(piece_of(claims, has_gold, [seed, len(name)]), domain=claims.domain)
-            fit = cs.MSS().fit(piece)
-            names = RIVALS[:-1] if claims.domain == "common" else RIVALS[:2]
-            rivals = {rival: cs.model(rival).fit(piece).score(gold).accuracy for rival in names}
-            yield {
-                "data": name, "seed": seed, "accuracy": fit.score(gold).accuracy, **rivals,
-                "n_sources": piece.n_sources, "n_objects": piece.n_objects, "n_groups": fit.n_groups,
-                "warned": any(warning.kind == "another-story" for warning in fit.warnings),
-            }  # fmt: skip
+            rivals = RIVALS[:-1] if claims.domain == "common" else RIVALS[:2]
+            yield {"data": name, "seed": seed, **beside_rivals(piece, gold, rivals)}
 
 
 def piece_of(claims: cs.Claims, has_gold: Any, seed: list[int]) -> pa.Table:
@@ -166,14 +160,19 @@ def foreign(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]
         for seed in range(TABLES):
             made = FOREIGN[kind](np.random.default_rng([seed, len(kind)]))
             claims = cs.read_claims(made.claims, domain=made.domain)
-            fit = cs.MSS().fit(claims)
-            names = RIVALS if made.domain == "common" else RIVALS[:2]
-            rivals = {name: cs.model(name).fit(claims).score(made.truth).accuracy for name in names}
-            yield {
-                "data": kind, "seed": seed, "accuracy": fit.score(made.truth).accuracy, **rivals,
-                "n_sources": claims.n_sources, "n_objects": claims.n_objects, "n_groups": fit.n_groups,
-                "warned": any(warning.kind == "another-story" for warning in fit.warnings),
-            }  # fmt: skip
+            rivals = RIVALS if made.domain == "common" else RIVALS[:2]
+            yield {"data": kind, "seed": seed, **beside_rivals(claims, made.truth, rivals)}
+
+
+def beside_rivals(claims: cs.Claims, gold: Any, rivals: tuple[str, ...]) -> dict[str, Any]:
+    """The accuracy of the default and of rivals, and whether the default warns of another story."""
+    fit = cs.MSS().fit(claims)
+    return {
+        "accuracy": fit.score(gold).accuracy,
+        **{name: cs.model(name).fit(claims).score(gold).accuracy for name in rivals},
+        "n_sources": claims.n_sources, "n_objects": claims.n_objects, "n_groups": fit.n_groups,
+        "warned": any(warning.kind == "another-story" for warning in fit.warnings),
+    }  # fmt: skip
 
 
 def kappa(seeds: list[int], only: list[str] | None) -> Iterator[dict[str, Any]]:
