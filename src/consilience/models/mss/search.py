@@ -333,18 +333,18 @@ class Search:
         if self.table.n_labels > 1:
             # Who begins with two kinds does not end with one, though where objects are alike that tells sources apart
             # better. After other moves: before groups are found, objects on which copiers err seem alike.
-            alike = self._begun(story.grouping.group, of_one_kind(story.beliefs))
+            alike = self._led_on(self._begun(story.grouping.group, of_one_kind(story.beliefs)))
             story = self._better(story, self._ascend(alike, True, self.max_sweeps, above=story.bound))
         return self.settle(story, rng)
 
     def _by_agreement(self) -> Story | None:
-        """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most; None
-        where nobody does."""
-        best = None
-        for group in self.agreeing or agreement_cuts(self.table.here):
-            story = self._fresh(group, LOYAL, best.bound if best else -np.inf)
-            best = story if best is None or story.bound > best.bound else best
-        return best
+        """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most before
+        anything is learned; None where nobody does."""
+        beliefs, cuts = self._unlearned(LOYAL), self.agreeing or agreement_cuts(self.table.here)
+        best = max(
+            (self._begun(group, beliefs) for group in cuts), key=lambda story: story.bound, default=None
+        )
+        return best and self._led_on(best)
 
     def _at_random(self, rng: np.random.Generator) -> Story:
         n_sources = self.table.n_sources
@@ -352,37 +352,57 @@ class Search:
         group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
-    def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
-        """A story of this partition in which nothing is known yet. It matters where it ends above a bound."""
+    def _fresh(self, group: Int, fidelity: float) -> Story:
+        """A story of this partition in which little is learned yet."""
+        return self._led_on(self._begun(group, self._unlearned(fidelity)))
+
+    def _unlearned(self, fidelity: float) -> Beliefs:
+        """Beliefs that know of the table how large it is."""
         domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        beliefs = start_beliefs(
+        return start_beliefs(
             self.table.n_sources, self.table.n_labels, domain_size, fidelity, self.concentration
         )
-        return self._begun(np.unique(group, return_inverse=True)[1], beliefs, above)
 
-    def _begun(self, group: Int, beliefs: Beliefs, above: float = -np.inf) -> Story:
-        """A story of this partition in which groups are at first like their prior; a few sweeps before beliefs are
-        learned, and a few more before counts are."""
+    def _begun(self, group: Int, beliefs: Beliefs) -> Story:
+        """A story of this partition in which groups are at first like their prior, after a few sweeps in which beliefs
+        stay."""
         n_sources = self.table.n_sources
         grouping = Grouping(
-            group,
+            np.unique(group, return_inverse=True)[1],
             np.tile(beliefs.reliability, (n_sources, 1, 1)),
             np.tile(beliefs.habit_prior, (n_sources, 1, 1)),
         )
         story = self._evaluate(grouping, beliefs)
         for _ in range(4):
             story = self._evaluate(update_groups(story.stats, story.grouping, beliefs), beliefs)
-        return self._rival(story, above, counts=False)
+        return story
+
+    def _led_on(self, story: Story) -> Story:
+        """A few sweeps more, in which beliefs are learned but for counts."""
+        return self.converge(story, counts=False, sweeps=FEW_SWEEPS)
 
     def _regrouped(self, story: Story, group: Int) -> Story:
-        """The same beliefs with another partition; groups whose members changed start from the prior."""
+        """The same beliefs with another partition. A group that is made of whole ones begins with what was seen of all
+        of them; one that is made of parts, or of nobody, begins at the prior."""
         grouping, beliefs = story.grouping, story.beliefs
-        kept = np.bincount(group[group == grouping.group], minlength=len(grouping.size))
-        changed = (np.bincount(group, minlength=len(grouping.size)) != kept) | (kept != grouping.size)
+        size, n_groups = grouping.size, len(grouping.size)
+        pairs, n_shared = np.unique(grouping.group * n_groups + group, return_counts=True)
+        before, now = np.divmod(pairs, n_groups)
+        is_part = n_shared < size[before]
+        is_whole = np.bincount(now, is_part, minlength=n_groups) == 0
+        is_kept = np.bincount(now, is_part | (before != now), minlength=n_groups) == 0
+        is_kept &= np.bincount(group, minlength=n_groups) == size
+
+        def begun(known: Float, prior: Float) -> Float:
+            seen = np.zeros_like(known)
+            np.add.at(seen, now, known[before] - prior)
+            begins = prior + seen * is_whole[:, None, None]
+            return np.where(is_kept[:, None, None], known, begins)  # to the last digit
+
         regrouped = Grouping(
             group,
-            np.where(changed[:, None, None], beliefs.reliability, grouping.reliability),
-            np.where(changed[:, None, None], beliefs.habit_prior, grouping.habit),
+            begun(grouping.reliability, beliefs.reliability),
+            begun(grouping.habit, beliefs.habit_prior),
         )
         return self._evaluate(regrouped, beliefs)
 
