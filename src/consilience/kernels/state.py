@@ -113,9 +113,11 @@ class Beliefs:
     false_count   : θ, soft count of each other value
     reliability   : (n_kinds, 2) b: u_ld ~ Beta(b[d, 1], b[d, 0])
     habit         : (n_kinds,) strength h of habits: ξ_ld ~ Dirichlet(h / n_labels, …)
-    share         : (n_kinds, n_labels) p(kind) and, on a common label set, p(kind, truth); 0 of a kind that does not
-                    occur
+    share         : (n_kinds, n_labels) E p(kind) and, on a common label set, E p(kind, truth); 0 of a kind that does
+                    not occur
     concentration : κ of the partition
+    share_count   : how many objects shares are known from: q(p) = Dirichlet(share_count · share); inf where they are
+                    certain
     """
 
     true_count: float
@@ -124,6 +126,7 @@ class Beliefs:
     habit: Float
     share: Float
     concentration: float
+    share_count: float = np.inf
 
     @property
     def n_kinds(self) -> int:
@@ -136,10 +139,21 @@ class Beliefs:
         return int(self.share.shape[1])
 
     @property
+    def occurs(self) -> NDArray[np.bool_]:
+        """(n_kinds,) which kinds occur."""
+        occurs: NDArray[np.bool_] = np.any(self.share > 0, axis=1)
+        return occurs
+
+    @property
     def log_share(self) -> Float:
-        """(n_kinds, n_labels) ln p(kind, truth): -inf of a kind that does not occur."""
-        with np.errstate(divide="ignore"):
-            log_share: Float = np.log(self.share)
+        """(n_kinds, n_labels) E ln p(kind, truth): -inf of a kind that does not occur."""
+        log_share = np.full(self.share.shape, -np.inf)
+        among = self.share > 0
+        log_share[among] = (
+            expected_log(self.share_count * self.share[among])
+            if np.isfinite(self.share_count)
+            else np.log(self.share[among])
+        )
         return log_share
 
     @property

@@ -414,7 +414,7 @@ def stories(
         for z in range(domain):
             log_z = float(shard.log_truth[start + z] if z < size else shard.log_unclaimed[m])
             if log_z > -np.inf and beliefs.share[d, label[z]] > 0:
-                truths[d, z] = log_z + log(beliefs.share[d, label[z]])
+                truths[d, z] = log_z + beliefs.log_share[d, label[z]]
     said: dict[int, list[int]] = {}
     for i in range(shard.first_claim[m], shard.first_claim[m + 1]):
         group = int(given.group[shard.claim_source[i]])
