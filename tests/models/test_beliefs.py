@@ -9,12 +9,13 @@ import pytest
 from scipy.special import betaln, gammaln
 
 from consilience.claims.reading import read_claims
-from consilience.kernels.state import Grouping, expected_log
+from consilience.kernels.state import CERTAIN, Grouping, expected_log
 from consilience.models.mss.beliefs import (
     LEAST_RELIABLE,
     LONG,
     PSEUDO_GROUPS,
     RELIABILITY,
+    SHARE,
     STANDING_OUT,
     SURE,
     TRUE_COUNT,
@@ -78,12 +79,13 @@ def test_shares_are_summed_out_and_kinds_that_do_not_occur_cost_nothing(n_object
     for occurs in ([1, 1], [0, 1], [1, 0]):
         cells = np.outer(occurs, [1, 1])
         seen = rng.multinomial(n_objects, cells.ravel() / cells.sum()).reshape(2, 2)
-        share = (seen + 1) * cells
+        share = (seen + SHARE) * cells
         learned = replace(both, share=share / share.sum(), share_count=float(share.sum()))
         n = cells.sum()
-        integral = gammaln(n) - gammaln(n + n_objects) + gammaln(seen + 1).sum()
+        integral = gammaln(SHARE * n) - gammaln(SHARE * n + n_objects)
+        integral += gammaln(seen + SHARE).sum() - gammaln(SHARE) * seen.size
         explained = np.sum(seen[cells > 0] * learned.log_share[cells > 0])
-        alone = replace(learned, share=cells / n, share_count=float(n))  # as the prior has it: no divergence
+        alone = replace(learned, share=cells / n, share_count=SHARE * n)  # as the prior has it: no divergence
         added = [log_prior(each, 10, concentration=True) for each in (learned, alone)]
         assert explained + added[0] - added[1] == pytest.approx(integral, abs=1e-9)
         if occurs == [0, 1]:
@@ -95,8 +97,7 @@ def test_shares_are_summed_out_and_kinds_that_do_not_occur_cost_nothing(n_object
 
 def test_shares_that_are_certain_are_what_they_are():
     beliefs = replace(start_beliefs(10, 2, 2.0, 0.95, None), share=np.array([[0.1, 0.2], [0.3, 0.4]]))
-    assert np.exp(replace(beliefs, share_count=np.inf).log_share) == pytest.approx(beliefs.share)
-    assert np.exp(replace(beliefs, share_count=1e9).log_share) == pytest.approx(beliefs.share)
+    assert np.exp(replace(beliefs, share_count=CERTAIN).log_share) == pytest.approx(beliefs.share, rel=1e-12)
     assert np.exp(replace(beliefs, share_count=9.0).log_share).sum() < 0.95
 
 

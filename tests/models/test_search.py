@@ -476,6 +476,24 @@ def test_what_cannot_become_the_best_is_given_up(six_groups):
     assert swept(full.bound)[0].bound == full.bound  # what can still be reached is not
 
 
+def test_a_merged_group_begins_with_what_was_seen_of_its_parts():
+    """Made of whole groups it adds them up; made of parts, or of nobody, it begins at the prior; all else stays."""
+    claims = read_claims(planted("six-groups", n_objects=60, seed=0).claims)
+    search = search_of(claims)
+    story = search._fresh(np.arange(claims.n_sources) // 2, LOYAL)
+    group, beliefs = story.grouping.group, story.beliefs
+    merged = np.where(group == 3, 5, group)  # 3 and 5 become one,
+    merged[np.flatnonzero(group == 7)[0]] = 8  # and of 7 a source goes to 8
+    for name, prior in (("reliability", beliefs.reliability), ("habit", beliefs.habit_prior)):
+        before = getattr(story.grouping, name)
+        after = getattr(search._regrouped(story, merged).grouping, name)
+        assert after[5] - prior == pytest.approx(before[3] - prior + before[5] - prior)
+        for g in (3, 7, 8):
+            assert after[g].tolist() == prior.tolist()
+        others = np.setdiff1d(np.arange(len(before)), [3, 5, 7, 8])
+        assert after[others].tolist() == before[others].tolist()
+
+
 def test_pairs_to_merge_come_from_shared_rare_values_alone():
     """Groups that never share a value which few others claim are not compared, however often they agree."""
     rows = [(f"crowd{n}", f"o{m}", "common") for n in range(9) for m in range(20)]

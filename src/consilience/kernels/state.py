@@ -24,6 +24,8 @@ LARGEST_SCORE = 2.0**32
 COARSE, FINE = 2.0**-20, 2.0**-50
 KINDS = 2
 """Kinds of objects in the partition inference: compiled kernels know the number beforehand."""
+CERTAIN = 1e15
+"""Objects from which shares are known as well as numbers can tell."""
 MANY_PARAMETERS = 2_000
 """Of fewer, compiled special functions save less than it takes to load them."""
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
@@ -116,8 +118,7 @@ class Beliefs:
     share         : (n_kinds, n_labels) E p(kind) and, on a common label set, E p(kind, truth); 0 of a kind that does
                     not occur
     concentration : κ of the partition
-    share_count   : how many objects shares are known from: q(p) = Dirichlet(share_count · share); inf where they are
-                    certain
+    share_count   : how many objects shares are known from: q(p) = Dirichlet(share_count · share)
     """
 
     true_count: float
@@ -126,7 +127,7 @@ class Beliefs:
     habit: Float
     share: Float
     concentration: float
-    share_count: float = np.inf
+    share_count: float = CERTAIN
 
     @property
     def n_kinds(self) -> int:
@@ -149,11 +150,7 @@ class Beliefs:
         """(n_kinds, n_labels) E ln p(kind, truth): -inf of a kind that does not occur."""
         log_share = np.full(self.share.shape, -np.inf)
         among = self.share > 0
-        log_share[among] = (
-            expected_log(self.share_count * self.share[among])
-            if np.isfinite(self.share_count)
-            else np.log(self.share[among])
-        )
+        log_share[among] = expected_log(self.share_count * self.share[among])
         return log_share
 
     @property

@@ -401,7 +401,7 @@ def stories(
     """All that may have happened on object m: what kind it is (d) and what is true (z); for every group with claims,
     whether it is reliable (r) and what its opinion is (s).
 
-    Returns ln p(d, z), and for (group, d, z) a dict of (r, s) to ln p(r, s, claims | d, z), u and ξ at exp E ln.
+    Returns ln p(d, z), and for (group, d, z) a dict of (r, s) to ln p(r, s, claims | d, z), p, u and ξ at exp E ln.
     Value `size` is the one that nobody claims.
     """
     start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])

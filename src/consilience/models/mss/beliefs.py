@@ -50,6 +50,8 @@ NEAR = 0.01
 """Where b and h change by less than this share they are as good as learned."""
 SLOWEST = 0.9
 """The largest share of a step that the next is taken to be: with it, as many as ten are taken at once."""
+SHARE = 2.0
+"""Parameter of the shares' Dirichlet: one object more of each than if any shares were as likely as others."""
 DIGITS = 10
 """Decimal digits that are kept of what is learned: see `_rounded`."""
 ALONE = 5.0
@@ -75,7 +77,7 @@ def start_beliefs(
         habit=np.full(n_kinds, _habit_at_start(n_labels)),
         share=share,
         concentration=float(ALONE * n_sources if concentration is None else concentration),
-        share_count=float(np.count_nonzero(share)),
+        share_count=SHARE * np.count_nonzero(share),
     )
 
 
@@ -118,7 +120,7 @@ def learn(
         again = _learn_likeness(update_groups(stats, given, learned), occupied, learned)
         learned = _further(beliefs, learned, again)
         grouping = update_groups(stats, given, learned)
-    share = (from_fixed(stats.share) + 1) * (beliefs.share > 0)
+    share = (from_fixed(stats.share) + SHARE) * (beliefs.share > 0)
     learned = replace(learned, share=share / share.sum(), share_count=float(share.sum()))
     if counts:
         learned = _learn_counts(from_two_words(stats.counts), learned, SURE if is_sure else LONG)
@@ -180,13 +182,15 @@ def _rounded(x: Float) -> Float:
 def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
     """ln p of all that is learned, κ only where it is. Of a kind that does not occur nothing is learned.
 
-    Shares are summed out: of them it is -KL from their prior, under which all are as likely. So one kind of objects and
-    two compare, though these have twice as many shares.
+    Shares are summed out: of them it is -KL from their prior. So one kind of objects and two compare, though these have
+    twice as many shares.
     """
     occurs = np.flatnonzero(beliefs.occurs).tolist()
     share = beliefs.share_count * beliefs.share[beliefs.share > 0]
-    log_norm = gammaln(share).sum() - gammaln(share.sum())
-    prior = float(gammaln(len(share)) + log_norm - (share - 1) @ expected_log(share))
+    log_norm, log_prior_norm = (
+        float(gammaln(of).sum() - gammaln(of.sum())) for of in (share, np.full_like(share, SHARE))
+    )
+    prior = log_norm - log_prior_norm - float((share - SHARE) @ expected_log(share))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
         prior += _log_gamma_density(count, shape, rate)
     for d in occurs:
