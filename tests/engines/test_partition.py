@@ -214,7 +214,7 @@ def _likelihood_of_draws(shard, given, beliefs, m, n_draws, rng):
     size = len(log_z) if log_z[-1] > -np.inf or stop - start == len(log_z) else len(log_z) - 1
     log_z = log_z[:size]
     label = shard.label[start:stop] if beliefs.n_labels > 1 else np.zeros(size, np.int64)
-    joint = np.exp(log_z) * np.exp(beliefs.log_share)[:, label]
+    joint = np.exp(log_z) * beliefs.share[:, label]
     drawn = rng.choice(joint.size, size=n_draws, p=joint.ravel() / joint.sum())
     kind, truth = np.unravel_index(drawn, joint.shape)
     likelihood = np.full(n_draws, joint.sum())
@@ -513,7 +513,6 @@ def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
             share = found.share.copy()
             share[0, 0] *= factor
             nudged.append(replace(found, share=share / share.sum()))
-            nudged.append(replace(found, share_count=found.share_count * factor))
             for i, other in enumerate(nudged):
                 if other.true_count < 1.2 * other.false_count:
                     continue  # the opinion must stand out

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import betaln, gammaln
+from scipy.special import betaln
 
 from consilience.claims.reading import read_claims
-from consilience.kernels.state import CERTAIN, Grouping, expected_log
+from consilience.kernels.state import Grouping, expected_log
 from consilience.models.mss.beliefs import (
     LEAST_RELIABLE,
     LONG,
     PSEUDO_GROUPS,
     RELIABILITY,
-    SHARE,
     STANDING_OUT,
     SURE,
     TRUE_COUNT,
@@ -71,34 +70,21 @@ def test_long_strides_go_further():
     assert gained[1] > 2 * gained[0]
 
 
-@pytest.mark.parametrize("n_objects", [0, 7, 400])
-def test_shares_are_summed_out_and_kinds_that_do_not_occur_cost_nothing(n_objects):
-    """Of objects whose kinds and labels are known, what shares add to the bound is the integral over all shares."""
-    rng = np.random.default_rng(n_objects)
+@pytest.mark.parametrize("n_objects", [0, 7, 40])
+def test_shares_of_one_kind_and_of_two_compare(n_objects):
+    """With two labels there are two shares of one kind, four of two. What their prior and volume add to the probability
+    of objects that are spread evenly over them is the integral over all shares."""
     both = start_beliefs(10, 2, 2.0, 0.95, None)
-    for occurs in ([1, 1], [0, 1], [1, 0]):
-        cells = np.outer(occurs, [1, 1])
-        seen = rng.multinomial(n_objects, cells.ravel() / cells.sum()).reshape(2, 2)
-        share = (seen + SHARE) * cells
-        learned = replace(both, share=share / share.sum(), share_count=float(share.sum()))
-        n = cells.sum()
-        integral = gammaln(SHARE * n) - gammaln(SHARE * n + n_objects)
-        integral += gammaln(seen + SHARE).sum() - gammaln(SHARE) * seen.size
-        explained = np.sum(seen[cells > 0] * learned.log_share[cells > 0])
-        alone = replace(learned, share=cells / n, share_count=SHARE * n)  # as the prior has it: no divergence
-        added = [log_prior(each, 10, concentration=True) for each in (learned, alone)]
-        assert explained + added[0] - added[1] == pytest.approx(integral, abs=1e-9)
-        if occurs == [0, 1]:
-            elsewhere = replace(
-                learned, reliability=both.reliability * [[9.0], [1.0]], habit=np.array([90.0, 2.0])
-            )
-            assert log_prior(elsewhere, 10, concentration=True) == added[0]
-
-
-def test_shares_that_are_certain_are_what_they_are():
-    beliefs = replace(start_beliefs(10, 2, 2.0, 0.95, None), share=np.array([[0.1, 0.2], [0.3, 0.4]]))
-    assert np.exp(replace(beliefs, share_count=CERTAIN).log_share) == pytest.approx(beliefs.share, rel=1e-12)
-    assert np.exp(replace(beliefs, share_count=9.0).log_share).sum() < 0.95
+    shares = np.random.default_rng(0).dirichlet(np.full(4, 2.0), size=400_000)
+    integral_two = np.log(np.mean(np.prod(shares, axis=1) ** (n_objects / 4)))
+    grid = np.linspace(0, 1, 20_001)[1:-1]
+    integral_one = np.log(np.mean(6 * (grid * (1 - grid)) ** (1 + n_objects / 2)))
+    two = log_prior(both, 10, n_objects, concentration=True) - n_objects * np.log(4)
+    one = log_prior(
+        replace(both, share=np.array([[0.0, 0.0], [0.5, 0.5]])), 10, n_objects, concentration=True
+    )
+    one -= n_objects * np.log(2)
+    assert two - one == pytest.approx(integral_two - integral_one, abs=0.05)
 
 
 def test_on_hard_objects_somebody_knows_something_unless_all_are_hard():

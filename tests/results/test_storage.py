@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import consilience
 from consilience.errors import InputError, ResultFormatError
-from consilience.kernels.state import CERTAIN, Beliefs, Partition
+from consilience.kernels.state import Beliefs, Partition
 from consilience.results import manifest
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
@@ -76,18 +76,6 @@ def test_a_partition_comes_back_and_explains_itself_as_before(
     for object_id in ids(fit.claims.objects).to_pylist():
         assert back.explain(object_id) == fit.explain(object_id)
     assert str(back.explain(object_id)) == str(fit.explain(object_id))
-
-
-def test_a_result_of_before_shares_were_summed_out_is_read_as_it_was_meant(tmp_path: Path) -> None:
-    """Then shares were taken to be certain."""
-    fit, out = partition_fit("common", False), tmp_path / "out"
-    fit = replace(fit, prior=replace(fit.prior, share_count=CERTAIN))
-    save(fit, out)
-    with np.load(out / "state.npz") as stored:
-        arrays = {name: array for name, array in stored.items() if name != "prior_share_count"}
-    np.savez(out / "state.npz", **arrays)
-    change_manifest(out, files={name: manifest.digest(out / name) for name in manifest.FILES})
-    assert_same(fit, load(out))
 
 
 def test_which_truths_were_given_comes_back(tmp_path: Path) -> None:

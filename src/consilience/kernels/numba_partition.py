@@ -117,7 +117,7 @@ def partition(
     )
     _partition(
         objects_of(shard), voices, said_by_singles(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
-        np.exp(beliefs.log_share).T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
+        beliefs.share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
         Apart.room(shard), truth, stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
         stats.single.reshape(-1, 2 * KINDS),
     )  # fmt: skip

@@ -175,9 +175,7 @@ class Priors(NamedTuple):
         """These beliefs."""
         priors = beliefs.reliability, beliefs.habit_prior
         log_norm = sum(float(gammaln(prior).sum() - gammaln(prior.sum(axis=1)).sum()) for prior in priors)
-        return Priors(
-            np.ascontiguousarray(np.exp(beliefs.log_share).T), *priors, beliefs.concentration, log_norm
-        )
+        return Priors(np.ascontiguousarray(beliefs.share.T), *priors, beliefs.concentration, log_norm)
 
 
 class Groups(NamedTuple):

@@ -7,7 +7,7 @@ else a value by its habit ξ. Its members' claims are drawn from π ~ Dirichlet(
     S_lm(d, z) = ln { exp(E ln u_ld + D_lm(z)) + exp(E ln(1 - u_ld)) Σ_s exp(E ln ξ_lds + D_lm(s)) }
     q(d, z)    ∝ p(d, z) exp Σ_l S_lm(d, z)                                 d: the object's kind, z: its truth
 
-and an object adds ln Σ_dz p(d, z) exp Σ_l S_lm(d, z) to the bound; p(d, z) is exp E ln of the shares.
+and an object adds ln Σ_dz p(d, z) exp Σ_l S_lm(d, z) to the bound.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def evidence(shard: Shard, given: Grouping, beliefs: Beliefs) -> Evidence:
 
 
 def _log_share(shard: Shard, beliefs: Beliefs) -> Float:
-    """(kinds, C) E ln p(d), and on a common label set E ln p(d, z)."""
+    """(kinds, C) ln p(d), and on a common label set ln p(d, z)."""
     labels = shard.label if beliefs.n_labels > 1 else np.zeros_like(shard.label)
     return beliefs.log_share[:, labels]
 

@@ -24,8 +24,6 @@ LARGEST_SCORE = 2.0**32
 COARSE, FINE = 2.0**-20, 2.0**-50
 KINDS = 2
 """Kinds of objects in the partition inference: compiled kernels know the number beforehand."""
-CERTAIN = 1e15
-"""Objects from which shares are known as well as numbers can tell."""
 MANY_PARAMETERS = 2_000
 """Of fewer, compiled special functions save less than it takes to load them."""
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
@@ -115,10 +113,9 @@ class Beliefs:
     false_count   : θ, soft count of each other value
     reliability   : (n_kinds, 2) b: u_ld ~ Beta(b[d, 1], b[d, 0])
     habit         : (n_kinds,) strength h of habits: ξ_ld ~ Dirichlet(h / n_labels, …)
-    share         : (n_kinds, n_labels) E p(kind) and, on a common label set, E p(kind, truth); 0 of a kind that does
-                    not occur
+    share         : (n_kinds, n_labels) p(kind) and, on a common label set, p(kind, truth); 0 of a kind that does not
+                    occur
     concentration : κ of the partition
-    share_count   : how many objects shares are known from: q(p) = Dirichlet(share_count · share)
     """
 
     true_count: float
@@ -127,7 +124,6 @@ class Beliefs:
     habit: Float
     share: Float
     concentration: float
-    share_count: float = CERTAIN
 
     @property
     def n_kinds(self) -> int:
@@ -140,17 +136,10 @@ class Beliefs:
         return int(self.share.shape[1])
 
     @property
-    def occurs(self) -> NDArray[np.bool_]:
-        """(n_kinds,) which kinds occur."""
-        occurs: NDArray[np.bool_] = np.any(self.share > 0, axis=1)
-        return occurs
-
-    @property
     def log_share(self) -> Float:
-        """(n_kinds, n_labels) E ln p(kind, truth): -inf of a kind that does not occur."""
-        log_share = np.full(self.share.shape, -np.inf)
-        among = self.share > 0
-        log_share[among] = expected_log(self.share_count * self.share[among])
+        """(n_kinds, n_labels) ln p(kind, truth): -inf of a kind that does not occur."""
+        with np.errstate(divide="ignore"):
+            log_share: Float = np.log(self.share)
         return log_share
 
     @property

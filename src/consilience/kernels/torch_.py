@@ -323,8 +323,8 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     kernel = _kernel("partition", shard, held, n_labels, in_shared=in_shared)
     eta = beliefs.true_count
     globals_ = [
-        *of_groups[1:], *_tables(counts_of(shard, beliefs, int(given.size.max()))),
-        _tensor(np.exp(beliefs.log_share).T), _tensor(np.array([eta, beliefs.false_count, np.log(eta)])),
+        *of_groups[1:], *_tables(counts_of(shard, beliefs, int(given.size.max()))), _tensor(beliefs.share.T),
+        _tensor(np.array([eta, beliefs.false_count, np.log(eta)])),
     ]  # fmt: skip
 
     def sweep(objects: Held, truth: torch.Tensor) -> None:
@@ -429,7 +429,7 @@ def _relocate_cuda(
         (1, 1, 1), (OF_RELOCATION, 1, 1),
         [
             *held, group, _tensor(_voice(voices_of(given))), *_tables(counts_of(shard, beliefs, len(given.group))),
-            _tensor(np.exp(beliefs.log_share).T),
+            _tensor(beliefs.share.T),
             _tensor(np.array([beliefs.true_count, beliefs.false_count, np.log(beliefs.concentration)])),
             _tensor(order.astype(np.int32)), len(order), first_of_source, object_of, size, reliability, habit,
             _tensor(beliefs.reliability), _tensor(beliefs.habit_prior), *claims, seen, nats, near, chosen, worth,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -228,14 +228,8 @@ def read_fit(
 
 
 def _stored(prefix: str, kind: type[T], arrays: Mapping[str, Any]) -> T:
-    """A part of the state as it was; single numbers come back as such. What an earlier version did not know has its
-    default."""
-    names = {f"{prefix}_{field.name}": field for field in fields(kind)}  # type: ignore[arg-type]
-    values = {
-        field.name: arrays[name]
-        for name, field in names.items()
-        if name in arrays or field.default is MISSING
-    }
+    """A part of the state as it was; single numbers come back as such."""
+    values = {field.name: arrays[f"{prefix}_{field.name}"] for field in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value if value.ndim else float(value) for name, value in values.items()})
 
 

@@ -401,7 +401,7 @@ def stories(
     """All that may have happened on object m: what kind it is (d) and what is true (z); for every group with claims,
     whether it is reliable (r) and what its opinion is (s).
 
-    Returns ln p(d, z), and for (group, d, z) a dict of (r, s) to ln p(r, s, claims | d, z), p, u and ξ at exp E ln.
+    Returns ln p(d, z), and for (group, d, z) a dict of (r, s) to ln p(r, s, claims | d, z), u and ξ at exp E ln.
     Value `size` is the one that nobody claims.
     """
     start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
@@ -414,7 +414,7 @@ def stories(
         for z in range(domain):
             log_z = float(shard.log_truth[start + z] if z < size else shard.log_unclaimed[m])
             if log_z > -np.inf and beliefs.share[d, label[z]] > 0:
-                truths[d, z] = log_z + beliefs.log_share[d, label[z]]
+                truths[d, z] = log_z + log(beliefs.share[d, label[z]])
     said: dict[int, list[int]] = {}
     for i in range(shard.first_claim[m], shard.first_claim[m + 1]):
         group = int(given.group[shard.claim_source[i]])

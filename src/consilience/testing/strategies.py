@@ -95,7 +95,7 @@ def random_beliefs(seed: int, n_labels: int, n_kinds: int = 2) -> Beliefs:
     occurs = np.arange(n_kinds) < rng.integers(1, n_kinds + 1)
     if n_labels > 1 and rng.random() < 0.5:
         occurs = occurs[::-1]
-    share = (1.0 + rng.gamma(0.5, 20.0, (n_kinds, n_labels))) * occurs[:, None]
+    share = rng.dirichlet(np.ones(n_kinds * n_labels)).reshape(n_kinds, n_labels) * occurs[:, None]
     false_count = float(rng.gamma(1.0, 0.5) + 0.02)
     return Beliefs(
         true_count=false_count + float(rng.gamma(2.0, 3.0) + 0.1),
@@ -104,7 +104,6 @@ def random_beliefs(seed: int, n_labels: int, n_kinds: int = 2) -> Beliefs:
         habit=rng.gamma(2.0, 2.0, n_kinds) + 0.3,
         share=share / share.sum(),
         concentration=float(rng.gamma(1.0, 2.0 * 5 ** rng.integers(3)) + 0.1),
-        share_count=float(share.sum()),
     )
 
 

@@ -50,8 +50,6 @@ NEAR = 0.01
 """Where b and h change by less than this share they are as good as learned."""
 SLOWEST = 0.9
 """The largest share of a step that the next is taken to be: with it, as many as ten are taken at once."""
-SHARE = 2.0
-"""Parameter of the shares' Dirichlet: one object more of each than if any shares were as likely as others."""
 DIGITS = 10
 """Decimal digits that are kept of what is learned: see `_rounded`."""
 ALONE = 5.0
@@ -77,7 +75,6 @@ def start_beliefs(
         habit=np.full(n_kinds, _habit_at_start(n_labels)),
         share=share,
         concentration=float(ALONE * n_sources if concentration is None else concentration),
-        share_count=SHARE * np.count_nonzero(share),
     )
 
 
@@ -120,8 +117,8 @@ def learn(
         again = _learn_likeness(update_groups(stats, given, learned), occupied, learned)
         learned = _further(beliefs, learned, again)
         grouping = update_groups(stats, given, learned)
-    share = (from_fixed(stats.share) + SHARE) * (beliefs.share > 0)
-    learned = replace(learned, share=share / share.sum(), share_count=float(share.sum()))
+    share = (from_fixed(stats.share) + 1) * (beliefs.share > 0)
+    learned = replace(learned, share=share / share.sum())
     if counts:
         learned = _learn_counts(from_two_words(stats.counts), learned, SURE if is_sure else LONG)
     if concentration:
@@ -141,7 +138,7 @@ def _learn_likeness(given: Grouping, occupied: NDArray[np.bool_], beliefs: Belie
         log_x = np.einsum("gdk->d", given.log_habit[occupied])  # (kinds,)
         learned = np.array([_learn_habit(total, n_groups, beliefs.n_labels) for total in log_x])
         # Of a kind that does not occur nobody has a habit.
-        habit = np.where(beliefs.occurs, learned, habit)
+        habit = np.where(beliefs.share.any(axis=1), learned, habit)
     return replace(beliefs, reliability=_rounded(reliability), habit=_rounded(habit))
 
 
@@ -179,24 +176,24 @@ def _rounded(x: Float) -> Float:
     return rounded
 
 
-def log_prior(beliefs: Beliefs, n_sources: int, *, concentration: bool) -> float:
-    """ln p of all that is learned, κ only where it is. Of a kind that does not occur nothing is learned.
+def log_prior(beliefs: Beliefs, n_sources: int, n_objects: int, *, concentration: bool) -> float:
+    """ln p of all that is learned, κ only where it is.
 
-    Shares are summed out: of them it is -KL from their prior. So one kind of objects and two compare, though these have
-    twice as many shares.
+    Of shares, density times volume: there are twice as many with two kinds, and densities of different dimension do not
+    compare. The volume, in which shares are about as probable, is what summing them out gives beyond the highest
+    density where all are even: the same from sweep to sweep.
     """
-    occurs = np.flatnonzero(beliefs.occurs).tolist()
-    share = beliefs.share_count * beliefs.share[beliefs.share > 0]
-    log_norm, log_prior_norm = (
-        float(gammaln(of).sum() - gammaln(of.sum())) for of in (share, np.full_like(share, SHARE))
-    )
-    prior = log_norm - log_prior_norm - float((share - SHARE) @ expected_log(share))
+    n_kinds, n_labels = beliefs.share.shape
+    share = beliefs.share[beliefs.share > 0]
+    n = share.size
+    prior = float(np.log(share).sum() + gammaln(2 * n))
+    prior += float(n * gammaln(2 + n_objects / n) - gammaln(2 * n + n_objects) + (n_objects + n) * np.log(n))
     for count, (shape, rate) in zip((beliefs.true_count, beliefs.false_count), COUNT_PRIOR, strict=True):
         prior += _log_gamma_density(count, shape, rate)
-    for d in occurs:
-        prior += float(_log_reliability_density(beliefs.reliability[d], d)) - _log_reliability_mass(d)
-    if beliefs.n_labels > 1:
-        prior += len(occurs) * np.log(HABIT_RATE) - HABIT_RATE * float(beliefs.habit[occurs].sum())
+    for d, b in enumerate(beliefs.reliability):
+        prior += float(_log_reliability_density(b, d)) - _log_reliability_mass(d)
+    if n_labels > 1:
+        prior += n_kinds * np.log(HABIT_RATE) - HABIT_RATE * float(beliefs.habit.sum())
     if concentration:
         prior += _log_gamma_density(beliefs.concentration, n_sources + 1, 1 / ALONE)
     return float(prior)
@@ -242,7 +239,7 @@ def _least_reliable(beliefs: Beliefs) -> Float:
     """(n_kinds,) the mean of b at the least. Where all objects are hard it may be anything: sources mostly right by
     habit are hardly ever reliable."""
     least = LEAST_RELIABLE.copy()
-    if not beliefs.occurs.all():
+    if not beliefs.share.any(axis=1).all():
         least[1:] = 0.0
     return least
 

@@ -30,6 +30,7 @@ from consilience.kernels.state import (
     GroupingStats,
     Locals,
     Partition,
+    from_fixed,
     from_two_words,
 )
 from consilience.models.mss.beliefs import learn, log_prior, of_one_kind, start_beliefs
@@ -441,11 +442,14 @@ class Search:
         locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
         stats = self.kernel.completed(stats, some, beliefs)
         stats = stats if is_full else stats.among(occupied, len(size))
+        n_objects = round(float(from_fixed(stats.share).sum()))
         terms = {
             "objects": float(from_two_words(stats.terms)[0]),
             "groups": -float(np.sum(group_divergence(some, beliefs))),
             "partition": log_partition(size, beliefs),
-            "beliefs": log_prior(beliefs, table.n_sources, concentration=self.concentration is None),
+            "beliefs": log_prior(
+                beliefs, table.n_sources, n_objects, concentration=self.concentration is None
+            ),
         }
         return Story(grouping, beliefs, locals_, stats, terms)
 
