@@ -494,6 +494,18 @@ def test_a_merged_group_begins_with_what_was_seen_of_its_parts():
         assert after[others].tolist() == before[others].tolist()
 
 
+def test_many_groups_that_are_merged_begin_at_the_prior_at_the_least():
+    """What is known of groups may be of an earlier prior: of each a little less than of this one, of many far less."""
+    claims = read_claims(planted("six-groups", n_objects=60, seed=0).claims)
+    search = search_of(claims)
+    story = search._fresh(np.arange(claims.n_sources), LOYAL)
+    prior = story.beliefs.reliability
+    known = np.tile(0.9 * prior, (claims.n_sources, 1, 1))
+    earlier = replace(story, grouping=replace(story.grouping, reliability=known))
+    merged = search._regrouped(earlier, np.zeros(claims.n_sources, np.int64))
+    assert np.all(merged.grouping.reliability >= prior)
+
+
 def test_pairs_to_merge_come_from_shared_rare_values_alone():
     """Groups that never share a value which few others claim are not compared, however often they agree."""
     rows = [(f"crowd{n}", f"o{m}", "common") for n in range(9) for m in range(20)]

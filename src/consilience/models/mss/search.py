@@ -226,9 +226,9 @@ class Search:
         """Sweep until the bound rises by less than the tolerance."""
         return self._ascend(story, counts, sweeps or self.max_sweeps)
 
-    def _rival(self, story: Story, above: float, *, counts: bool = True) -> Story:
+    def _rival(self, story: Story, above: float) -> Story:
         """A story that is to end above a bound, after a few sweeps."""
-        return self._ascend(story, counts, FEW_SWEEPS, above)
+        return self._ascend(story, True, FEW_SWEEPS, above)
 
     def _ascend(self, story: Story, counts: bool, sweeps: int, above: float = -np.inf) -> Story:
         """Sweep so many times at the most: fewer where the bound hardly rises, or is not to be expected above another,
@@ -344,7 +344,7 @@ class Search:
         best = max(
             (self._begun(group, beliefs) for group in cuts), key=lambda story: story.bound, default=None
         )
-        return best and self._led_on(best)
+        return None if best is None else self._led_on(best)
 
     def _at_random(self, rng: np.random.Generator) -> Story:
         n_sources = self.table.n_sources
@@ -393,16 +393,16 @@ class Search:
         is_kept = np.bincount(now, is_part | (before != now), minlength=n_groups) == 0
         is_kept &= np.bincount(group, minlength=n_groups) == size
 
-        def begun(known: Float, prior: Float) -> Float:
+        def first(known: Float, prior: Float) -> Float:
             seen = np.zeros_like(known)
-            np.add.at(seen, now, known[before] - prior)
-            begins = prior + seen * is_whole[:, None, None]
-            return np.where(is_kept[:, None, None], known, begins)  # to the last digit
+            # What is known may be of an earlier prior, and lie below this one.
+            np.add.at(seen, now, np.maximum(known[before] - prior, 0.0))
+            return np.where(is_kept[:, None, None], known, prior + seen * is_whole[:, None, None])
 
         regrouped = Grouping(
             group,
-            begun(grouping.reliability, beliefs.reliability),
-            begun(grouping.habit, beliefs.habit_prior),
+            first(grouping.reliability, beliefs.reliability),
+            first(grouping.habit, beliefs.habit_prior),
         )
         return self._evaluate(regrouped, beliefs)
 
