@@ -226,9 +226,9 @@ class Search:
         """Sweep until the bound rises by less than the tolerance."""
         return self._ascend(story, counts, sweeps or self.max_sweeps)
 
-    def _rival(self, story: Story, above: float) -> Story:
+    def _rival(self, story: Story, above: float, *, counts: bool = True) -> Story:
         """A story that is to end above a bound, after a few sweeps."""
-        return self._ascend(story, True, FEW_SWEEPS, above)
+        return self._ascend(story, counts, FEW_SWEEPS, above)
 
     def _ascend(self, story: Story, counts: bool, sweeps: int, above: float = -np.inf) -> Story:
         """Sweep so many times at the most: fewer where the bound hardly rises, or is not to be expected above another,
@@ -333,18 +333,18 @@ class Search:
         if self.table.n_labels > 1:
             # Who begins with two kinds does not end with one, though where objects are alike that tells sources apart
             # better. After other moves: before groups are found, objects on which copiers err seem alike.
-            alike = self._led_on(self._begun(story.grouping.group, of_one_kind(story.beliefs)))
+            alike = self._begun(story.grouping.group, of_one_kind(story.beliefs))
             story = self._better(story, self._ascend(alike, True, self.max_sweeps, above=story.bound))
         return self.settle(story, rng)
 
     def _by_agreement(self) -> Story | None:
-        """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most before
-        anything is learned; None where nobody does."""
-        beliefs, cuts = self._unlearned(LOYAL), self.agreeing or agreement_cuts(self.table.here)
-        best = max(
-            (self._begun(group, beliefs) for group in cuts), key=lambda story: story.bound, default=None
-        )
-        return None if best is None else self._led_on(best)
+        """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most; None
+        where nobody does."""
+        best = None
+        for group in self.agreeing or agreement_cuts(self.table.here):
+            story = self._fresh(group, LOYAL, best.bound if best else -np.inf)
+            best = story if best is None or story.bound > best.bound else best
+        return best
 
     def _at_random(self, rng: np.random.Generator) -> Story:
         n_sources = self.table.n_sources
@@ -352,34 +352,27 @@ class Search:
         group[self.table.order] = rng.integers(min(RANDOM_GROUPS, max(n_sources // 2, 1)), size=n_sources)
         return self._fresh(group, LOYAL)
 
-    def _fresh(self, group: Int, fidelity: float) -> Story:
-        """A story of this partition in which little is learned yet."""
-        return self._led_on(self._begun(group, self._unlearned(fidelity)))
-
-    def _unlearned(self, fidelity: float) -> Beliefs:
-        """Beliefs that know of the table how large it is."""
+    def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
+        """A story of this partition in which nothing is known yet. It matters where it ends above a bound."""
         domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        return start_beliefs(
+        beliefs = start_beliefs(
             self.table.n_sources, self.table.n_labels, domain_size, fidelity, self.concentration
         )
+        return self._begun(np.unique(group, return_inverse=True)[1], beliefs, above)
 
-    def _begun(self, group: Int, beliefs: Beliefs) -> Story:
-        """A story of this partition in which groups are at first like their prior, after a few sweeps in which beliefs
-        stay."""
+    def _begun(self, group: Int, beliefs: Beliefs, above: float = -np.inf) -> Story:
+        """A story of this partition in which groups are at first like their prior; a few sweeps before beliefs are
+        learned, and a few more before counts are."""
         n_sources = self.table.n_sources
         grouping = Grouping(
-            np.unique(group, return_inverse=True)[1],
+            group,
             np.tile(beliefs.reliability, (n_sources, 1, 1)),
             np.tile(beliefs.habit_prior, (n_sources, 1, 1)),
         )
         story = self._evaluate(grouping, beliefs)
         for _ in range(4):
             story = self._evaluate(update_groups(story.stats, story.grouping, beliefs), beliefs)
-        return story
-
-    def _led_on(self, story: Story) -> Story:
-        """A few sweeps more, in which beliefs are learned but for counts."""
-        return self.converge(story, counts=False, sweeps=FEW_SWEEPS)
+        return self._rival(story, above, counts=False)
 
     def _regrouped(self, story: Story, group: Int) -> Story:
         """The same beliefs with another partition. A group that is made of whole ones begins with what was seen of all
