@@ -453,13 +453,11 @@ class Search:
         """
         claims, size = self.table.here, story.grouping.size
         rare = np.flatnonzero(is_minority(claims)[claims.claim_candidate])
-        entries = np.unique(
-            np.column_stack([story.grouping.group[claims.claim_source[rare]], claims.claim_candidate[rare]]),
-            axis=0,
-        )
         shape = (len(size), claims.n_candidates)
-        says = sparse.csr_array((np.ones(len(entries)), tuple(entries.T)), shape=shape)
-        is_crowded = np.bincount(entries[:, 1], minlength=claims.n_candidates) > MOST_SHARING
+        by_group = story.grouping.group[claims.claim_source[rare]], claims.claim_candidate[rare]
+        group, value = np.unravel_index(np.unique(np.ravel_multi_index(by_group, shape)), shape)
+        says = sparse.csr_array((np.ones(len(group)), (group, value)), shape=shape)
+        is_crowded = np.bincount(value, minlength=claims.n_candidates) > MOST_SHARING
         shared = sparse.triu(says @ sparse.diags_array(1.0 - is_crowded) @ says.T, k=1).tocoo()
         worth = shared.data * ((size[shared.row] > 1) | (size[shared.col] > 1))
         first = self._first_sources(story)
