@@ -379,14 +379,15 @@ class Search:
         of them; one that is made of parts, or of nobody, begins at the prior."""
         grouping, beliefs = story.grouping, story.beliefs
         size, n_groups = grouping.size, len(grouping.size)
-        pairs, n_shared = np.unique(grouping.group * n_groups + group, return_counts=True)
-        before, now = np.divmod(pairs, n_groups)
+        shape, each = (n_groups, n_groups), (grouping.group, group)
+        pairs, n_shared = np.unique(np.ravel_multi_index(each, shape), return_counts=True)
+        before, now = np.unravel_index(pairs, shape)
         is_part = n_shared < size[before]
         is_whole = np.bincount(now, is_part, minlength=n_groups) == 0
         is_kept = np.bincount(now, is_part | (before != now), minlength=n_groups) == 0
         is_kept &= np.bincount(group, minlength=n_groups) == size
 
-        def first(known: Float, prior: Float) -> Float:
+        def likeness(known: Float, prior: Float) -> Float:
             seen = np.zeros_like(known)
             # What is known may be of an earlier prior, and lie below this one.
             np.add.at(seen, now, np.maximum(known[before] - prior, 0.0))
@@ -394,8 +395,8 @@ class Search:
 
         regrouped = Grouping(
             group,
-            first(grouping.reliability, beliefs.reliability),
-            first(grouping.habit, beliefs.habit_prior),
+            likeness(grouping.reliability, beliefs.reliability),
+            likeness(grouping.habit, beliefs.habit_prior),
         )
         return self._evaluate(regrouped, beliefs)
 
