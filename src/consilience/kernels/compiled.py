@@ -42,6 +42,9 @@ bare = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ig
 loop would cost more than the work."""
 inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)  # type: ignore[call-overload]
 """Likewise, where there are so many arguments that passing them would."""
+once = njit(nogil=True, error_model="numpy", _nrt=False, inline="always")  # type: ignore[call-overload]
+"""Likewise, for what is large and called in one place: it is part of its caller before anything is compiled, and not
+compiled for itself as well."""
 
 
 class Compiling(event.Listener):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.compiled import bare, inlined, prefetch
+from consilience.kernels.compiled import bare, inlined, once, prefetch
 from consilience.kernels.numba_partition import (
     OBJECTS_AHEAD,
     SPREAD,
@@ -23,14 +23,13 @@ from consilience.kernels.numba_partition import (
     sort_claims,
     take_apart,
 )
-from consilience.kernels.state import KINDS
 from consilience.kernels.weights import LARGE, LEAST, SMALL
 
 AHEAD = 8
 """Claims of a source between asking for an object and working on it; it is asked where it lies as many before."""
 CARELESS, PER_REST, PER_CELL, HABIT = range(4)
 """Of a pair with a single claim, where there are labels: W, 1 / what it says of other values, and of its own, and its
-group's habit: together a line of the processor's cache."""
+group's habit: together, with two kinds, a line of the processor's cache."""
 RIGHT, HABITS = range(2)
 LINE = 64
 """Bytes of such a line."""
@@ -52,12 +51,12 @@ class Heard(NamedTuple):
     """Objects as they stand while sources are moved.
 
     key         : (n_claims,)              group and value of every claim in one number, sorted within its object
-    q           : (n_candidates, KINDS)    q(d, z)
-    q_unclaimed : (n_objects, KINDS)       q(d, unclaimed)
-    single      : (n_groups n_labels, 4, KINDS)   what a pair with a single claim says, by its group and, within it,
+    q           : (n_candidates, n_kinds)  q(d, z)
+    q_unclaimed : (n_objects, n_kinds)     q(d, unclaimed)
+    single      : (n_groups n_labels, 4, n_kinds) what a pair with a single claim says, by its group and, within it,
                   label; none where there are no labels
-    likeness    : (n_groups, 2, KINDS)     RIGHT and HABITS of groups, as in Voices; likewise
-    to_one      : (n_groups, n, KINDS)     what groups are like, made to sum to one by kind and rounded up: u, then
+    likeness    : (n_groups, 2, n_kinds)   RIGHT and HABITS of groups, as in Voices; likewise
+    to_one      : (n_groups, n, n_kinds)   what groups are like, made to sum to one by kind and rounded up: u, then
                   (1 - u) ξ by label; n is at least n_labels + 1, and makes whole lines
     """
 
@@ -69,25 +68,25 @@ class Heard(NamedTuple):
     to_one: NDArray[np.float32]
 
     @staticmethod
-    def room(shard: Shard, n_groups: int, n_labels: int) -> Heard:
+    def room(shard: Shard, n_groups: int, n_kinds: int, n_labels: int) -> Heard:
         """Room for all objects of the shard."""
         return Heard(
             np.empty(len(shard.claim_source), np.int64),
-            np.empty((shard.n_candidates, KINDS)),
-            np.empty((shard.n_objects, KINDS)),
-            lines((n_groups * n_labels if n_labels > 1 else 0, 4, KINDS)),
-            lines((n_groups if n_labels > 1 else 0, 2, KINDS)),
-            lines((n_groups, -(-KINDS * (n_labels + 1) * 4 // LINE) * LINE // 8))
+            np.empty((shard.n_candidates, n_kinds)),
+            np.empty((shard.n_objects, n_kinds)),
+            lines((n_groups * n_labels if n_labels > 1 else 0, 4, n_kinds)),
+            lines((n_groups if n_labels > 1 else 0, 2, n_kinds)),
+            lines((n_groups, -(-n_kinds * (n_labels + 1) * 4 // LINE) * LINE // 8))
             .view(np.float32)
-            .reshape(n_groups, -1, KINDS),
+            .reshape(n_groups, -1, n_kinds),
         )
 
 
 class Without(NamedTuple):
     """What is said of a source's objects without it, one after the other.
 
-    q           : (n_candidates, KINDS)    q(d, z)
-    q_unclaimed : (n_claims, KINDS)        q(d, unclaimed)
+    q           : (n_candidates, n_kinds)  q(d, z)
+    q_unclaimed : (n_claims, n_kinds)      q(d, unclaimed)
     """
 
     q: Float
@@ -141,7 +140,7 @@ def _hear_several(m, at, past, without, back, objects, voices, counts, key, apar
     if not back:
         hear_pairs(m, n_pairs, objects, apart)
         return
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         says = apart.per_rest[0, d]
         for c in range(apart.first[0], apart.first[1]):
             hear(apart.value[c], d, size, says, apart.says_rest[0, d] * apart.per_cell[c, d], apart)
@@ -159,7 +158,7 @@ def _hear_group(m, at, past, without, back, objects, voices, counts, heard, apar
         only = key[at] if key[at] != without else key[at + 1]
         g, k = only >> objects.bits, only & ((1 << objects.bits) - 1)
         single = heard.single[g * voices.habit.shape[1] + objects.label[start + k]]
-        for d in range(KINDS):
+        for d in range(len(apart.kinds)):
             right = heard.likeness[g, RIGHT, d]
             says_rest = max(right * counts.rest[1] + single[CARELESS, d], LEAST)
             says_cell = max(right + single[CARELESS, d], LEAST)
@@ -176,7 +175,7 @@ def _hear_group(m, at, past, without, back, objects, voices, counts, heard, apar
 def _keep(m, objects, heard, apart):  # type: ignore[no-untyped-def]
     """Note what is said of object m."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         heard.q_unclaimed[m, d] = apart.q_unclaimed[d]
         for k in range(size):
             heard.q[start + k, d] = apart.q[k, d]
@@ -187,15 +186,14 @@ def _recall(m, objects, share, heard, apart):  # type: ignore[no-untyped-def]
     """What was noted of object m; returns whether all that may be true is probable enough to have kept its digits."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
     is_exact = True
-    for d in range(KINDS):
-        occurs = share[0, d] > 0.0
-        apart.scale[d] = 1.0 if occurs else 0.0
+    for d in range(len(apart.kinds)):
+        apart.scale[d] = 1.0
         apart.q_unclaimed[d] = heard.q_unclaimed[m, d]
-        if occurs and apart.q_unclaimed[d] < SMALL and objects.log_unclaimed[m] > -np.inf:
+        if apart.q_unclaimed[d] < SMALL and objects.log_unclaimed[m] > -np.inf:
             is_exact = False
         for k in range(size):
             apart.q[k, d] = heard.q[start + k, d]
-            if occurs and apart.q[k, d] < SMALL and objects.log_truth[start + k] > -np.inf:
+            if apart.q[k, d] < SMALL and objects.log_truth[start + k] > -np.inf:
                 is_exact = False
     return is_exact
 
@@ -213,7 +211,7 @@ def _hear_object(m, g, y, objects, voices, counts, share, heard, apart):  # type
     normalise(m, objects, apart)
 
 
-@inlined
+@once
 def take_out(m, g, y, objects, voices, counts, share, heard, apart):  # type: ignore[no-untyped-def]
     """What is said of object m without a claim of y by group g. Mostly it is the group's only one, on a common label
     set: then it is `change` in one go."""
@@ -222,21 +220,20 @@ def take_out(m, g, y, objects, voices, counts, share, heard, apart):  # type: ig
     is_exact = past - first == 1 and len(heard.single) > 0 and objects.log_unclaimed[m] == -np.inf
     if is_exact:
         single, total = heard.single[g * voices.habit.shape[1] + objects.label[start + y]], 0.0
-        for d in range(KINDS):
-            occurs = share[0, d] > 0.0
+        for d in range(len(apart.kinds)):
             says_rest = max(heard.likeness[g, RIGHT, d] * counts.rest[1] + single[CARELESS, d], LEAST)
             ratio, says = says_rest * single[PER_CELL, d], single[PER_REST, d]
             apart.q_unclaimed[d] = 0.0
             for k in range(size):
                 q = heard.q[start + k, d]
-                if occurs and q < SMALL:
+                if q < SMALL:
                     is_exact = False
                 q = (q * ratio if k == y else q) * says
                 apart.q[k, d] = q
                 total += q
         is_exact &= SMALL < total < LARGE
         per_total = 1.0 / total
-        for d in range(KINDS):
+        for d in range(len(apart.kinds)):
             for k in range(size):
                 apart.q[k, d] *= per_total
     if not is_exact:
@@ -278,7 +275,7 @@ def note_moved(m, old, g, y, j, at_q, without, objects, voices, counts, share, h
     """A source's claim j, of y on object m, is no longer the old group's but g's. What is said without it is given from
     `at_q` on; returns where the source's next object begins."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         heard.q_unclaimed[m, d] = without.q_unclaimed[j, d]
         for k in range(size):
             heard.q[start + k, d] = without.q[at_q + k, d]
@@ -309,12 +306,12 @@ def hear_all(first, past, objects, voices, counts, share, heard, apart):  # type
 def set_single(g, voices, counts, heard):  # type: ignore[no-untyped-def]
     """What group g is like, and a single claim of it says."""
     rest, n_labels = counts.rest[1], voices.habit.shape[1]
-    for d in range(KINDS):
+    for d in range(len(voices.kinds)):
         per_whole = UPWARD / (voices.right[g, d] + voices.habits[g, d])
         heard.to_one[g, 0, d] = voices.right[g, d] * per_whole
         for k in range(n_labels):
             heard.to_one[g, 1 + k, d] = voices.habit[g, k, d] * per_whole
-    for d in range(KINDS if len(heard.single) > 0 else 0):
+    for d in range(len(voices.kinds) if len(heard.single) > 0 else 0):
         right, habits = voices.right[g, d], voices.habits[g, d]
         heard.likeness[g, RIGHT, d] = right
         heard.likeness[g, HABITS, d] = habits

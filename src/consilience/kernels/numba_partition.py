@@ -12,11 +12,12 @@ import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.compiled import add_term, bare, fixed, inlined, prefetch
-from consilience.kernels.state import KINDS, UNIT, Beliefs, Grouping, GroupingStats, Locals
+from consilience.kernels.state import UNIT, Beliefs, Fixed, Grouping, GroupingStats, Locals
 from consilience.kernels.weights import (
     LARGE,
     LEAST,
     SMALL,
+    Kinds,
     Voices,
     counts_of,
     objects_of,
@@ -34,28 +35,30 @@ they do not lie near."""
 
 
 class Apart(NamedTuple):
-    """An object taken apart. Weights are scaled by the largest E of the pair. Kinds are the last axis, their number a
-    constant, so that the compiler handles both at once.
+    """An object taken apart. Weights are scaled by the largest E of the pair. Kinds that occur are the last axis, their
+    number known to the compiler, which handles both at once, or the only one.
 
+    kinds          : (n_kinds,)    as in Voices
     row            : (FEWEST,)     room to sort claims in
     lone           : (n,)          of a pair with a single claim, which is not among the others: key of its claim
     group, total   : (n,)          of a pair: its group and its claims
     first          : (n + 1,)      of a pair: its first cell, and past the last
     most           : (n,)          of a pair: the claims of its largest cell
     rest           : (n,)          of a pair: E of the values that it does not claim
-    careless       : (n, KINDS)    of a pair: W
-    says_rest      : (n, KINDS)    of a pair: what it says of a value that it does not claim
-    per_rest       : (n, KINDS)    of a pair: 1 / says_rest
+    careless       : (n, n_kinds)  of a pair: W
+    says_rest      : (n, n_kinds)  of a pair: what it says of a value that it does not claim
+    per_rest       : (n, n_kinds)  of a pair: 1 / says_rest
     value, votes   : (n,)          of a cell: its place in the domain, and its claims
     weight         : (n,)          of a cell: E
-    says_cell      : (n, KINDS)    of a cell: what its pair says of it
-    per_cell       : (n, KINDS)    of a cell: 1 / says_cell
+    says_cell      : (n, n_kinds)  of a cell: what its pair says of it
+    per_cell       : (n, n_kinds)  of a cell: 1 / says_cell
     held           : (n,)          of a cell: q(its value is the group's opinion)
-    q, q_unclaimed : (K, KINDS), (KINDS,)   q(d, z) and q(d, unclaimed)
-    scale, of_kind : (KINDS,)      room to work in
-    whole_q, whole_kind : (K, KINDS), (KINDS,)   q(d, z) and q(d) in fixed point
+    q, q_unclaimed : (K, n_kinds), (n_kinds,)   q(d, z) and q(d, unclaimed)
+    scale, of_kind : (n_kinds,)    room to work in
+    whole_q, whole_kind : (K, n_kinds), (n_kinds,)   q(d, z) and q(d) in fixed point
     """
 
+    kinds: Kinds
     row: Int
     lone: Int
     group: Int
@@ -80,8 +83,9 @@ class Apart(NamedTuple):
     whole_kind: Int
 
     @staticmethod
-    def room(shard: Shard) -> Apart:
+    def room(shard: Shard, kinds: Kinds) -> Apart:
         """Room for any object of the shard."""
+        n_kinds = len(kinds)
         n = int(shard.most_claims.max(initial=1))
         widest = max(len(shard.most_claims) - 1, 1)
 
@@ -89,47 +93,67 @@ class Apart(NamedTuple):
             return np.empty(n, np.int64)
 
         def by_kind() -> Float:
-            return np.empty((n, KINDS))
+            return np.empty((n, n_kinds))
 
         return Apart(
-            np.empty(FEWEST, np.int64), whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(), np.empty(n),
-            by_kind(), by_kind(), by_kind(), whole(), whole(), np.empty(n), by_kind(), by_kind(), np.empty(n),
-            np.empty((widest, KINDS)), np.empty(KINDS), np.empty(KINDS), np.empty(KINDS),
-            np.empty((widest, KINDS), np.int64), np.empty(KINDS, np.int64),
+            kinds, np.empty(FEWEST, np.int64), whole(), whole(), whole(), np.empty(n + 1, np.int64), whole(),
+            np.empty(n), by_kind(), by_kind(), by_kind(), whole(), whole(), np.empty(n), by_kind(), by_kind(),
+            np.empty(n), np.empty((widest, n_kinds)), np.empty(n_kinds), np.empty(n_kinds), np.empty(n_kinds),
+            np.empty((widest, n_kinds), np.int64), np.empty(n_kinds, np.int64),
         )  # fmt: skip
 
 
 def partition(
     shard: Shard, given: Grouping, beliefs: Beliefs, warm: Locals | None = None
 ) -> tuple[Locals, GroupingStats]:
-    """As `numpy_partition.partition`."""
-    truth, voices = np.empty(shard.n_candidates), voices_of(given)
+    """As `numpy_partition.partition`. Of a kind that does not occur there is nothing to work out."""
+    kinds = beliefs.occurring
+    truth, voices, share = np.empty(shard.n_candidates), voices_of(given, kinds), beliefs.share[kinds]
+    n_groups, (n_kinds, n_labels) = len(given.habit), share.shape
     stats = GroupingStats(
-        reliable=np.zeros(given.reliability.shape, np.int64),
-        habit=np.zeros(given.habit.shape, np.int64),
-        habit_rest=np.zeros(given.reliability.shape[:2], np.int64),
-        share=np.zeros(beliefs.share.shape, np.int64),
+        reliable=np.zeros((n_groups, n_kinds, 2), np.int64),
+        habit=np.zeros((n_groups, n_kinds, n_labels), np.int64),
+        habit_rest=np.zeros((n_groups, n_kinds), np.int64),
+        share=np.zeros(share.shape, np.int64),
         counts=np.zeros((4, 2), np.int64),
         terms=np.zeros((1, 2), np.int64),
-        single=np.zeros(
-            (len(given.habit) if beliefs.n_labels > 1 else 0, beliefs.n_labels, 2 * KINDS), np.int64
-        ),
+        single=np.zeros((n_groups if n_labels > 1 else 0, n_labels, 2 * n_kinds), np.int64),
     )
     _partition(
         objects_of(shard), voices, said_by_singles(voices, beliefs), counts_of(shard, beliefs, int(given.size.max())),
-        beliefs.share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64),
-        Apart.room(shard), truth, stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
-        stats.single.reshape(-1, 2 * KINDS),
+        share.T.copy(), np.empty(int(shard.most_claims.max(initial=1)), np.int64), Apart.room(shard, voices.kinds),
+        truth, stats.reliable, stats.habit, stats.habit_rest, stats.share, stats.counts, stats.terms,
+        stats.single.reshape(-1, 2 * n_kinds),
     )  # fmt: skip
-    return Locals(truth), stats
+    return Locals(truth), stats if n_kinds == beliefs.n_kinds else _of_all_kinds(stats, beliefs)
+
+
+def _of_all_kinds(stats: GroupingStats, beliefs: Beliefs) -> GroupingStats:
+    """Those of the kinds that occur, with nothing of the others."""
+
+    def among(part: Fixed, axis: int) -> Fixed:
+        whole = np.zeros((*part.shape[:axis], beliefs.n_kinds, *part.shape[axis + 1 :]), np.int64)
+        np.moveaxis(whole, axis, 0)[beliefs.occurring] = np.moveaxis(part, axis, 0)
+        return whole
+
+    (n_groups, n_labels, _), n_kinds = stats.single.shape, len(stats.share)
+    single = among(stats.single.reshape(n_groups, n_labels, 2, n_kinds), 3)
+    return replace(
+        stats,
+        reliable=among(stats.reliable, 1),
+        habit=among(stats.habit, 1),
+        habit_rest=among(stats.habit_rest, 1),
+        share=among(stats.share, 0),
+        single=single.reshape(n_groups, n_labels, 2 * beliefs.n_kinds),
+    )
 
 
 def said_by_singles(voices: Voices, beliefs: Beliefs) -> Float:
-    """(n_groups n_labels, 2 KINDS) what a pair with a single claim says of other values, and of its own how many times
-    as much. It follows from its group and the claim's label alone. Most pairs are such, and what they leave in the
-    statistics is linear in q: so it is summed by group and label first, and `completed` does the rest."""
-    n_groups, n_labels, _ = voices.habit.shape
-    said = np.empty((n_groups * n_labels, 2 * KINDS))
+    """(n_groups n_labels, 2 n_kinds) what a pair with a single claim says of other values, and of its own how many
+    times as much. It follows from its group and the claim's label alone. Most pairs are such, and what they leave in
+    the statistics is linear in q: so it is summed by group and label first, and `completed` does the rest."""
+    n_groups, n_labels, n_kinds = voices.habit.shape
+    said = np.empty((n_groups * n_labels, 2 * n_kinds))
     _say_singles(voices, beliefs.false_count / beliefs.true_count, said)
     return said
 
@@ -139,12 +163,12 @@ def _say_singles(voices, rest, said):  # type: ignore[no-untyped-def]
     n_groups, n_labels, _ = voices.habit.shape
     for g in range(n_groups):
         for k in range(n_labels):
-            for d in range(KINDS):
+            for d in range(len(voices.kinds)):
                 right, own = voices.right[g, d], voices.habit[g, k, d]
                 careless = max(voices.habits[g, d] - own, 0.0) * rest + own
                 says_rest = max(right * rest + careless, LEAST)
                 said[g * n_labels + k, d] = says_rest
-                said[g * n_labels + k, KINDS + d] = max(right + careless, LEAST) / says_rest
+                said[g * n_labels + k, len(voices.kinds) + d] = max(right + careless, LEAST) / says_rest
 
 
 def completed(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingStats:
@@ -167,8 +191,8 @@ def _complete(single, voices, eta, theta, reliable, habit, habit_rest, counts): 
     rest = theta / eta
     for g in range(n_groups):
         for k in range(n_labels):
-            for d in range(KINDS):
-                true, all_ = single[g, k, d] * UNIT, single[g, k, KINDS + d] * UNIT
+            for d in range(len(voices.kinds)):
+                true, all_ = single[g, k, d] * UNIT, single[g, k, len(voices.kinds) + d] * UNIT
                 if all_ == 0.0:
                     continue
                 right, own = voices.right[g, d], voices.habit[g, k, d]
@@ -297,7 +321,7 @@ def take_apart(m, key, at, n_claims, without, objects, voices, counts, apart):  
         if apart.first[p + 1] == c + 1:  # most pairs have one cell, and its weight is one
             apart.weight[c] = 1.0
             label = objects.label[start + apart.value[c]] if n_labels > 1 else 0
-            for d in range(KINDS):
+            for d in range(len(voices.kinds)):
                 own = voices.habit[g, label, d] * even
                 careless = max(voices.habits[g, d] - own, 0.0) * rest + own
                 says_rest = max(voices.right[g, d] * rest + careless, LEAST)
@@ -312,7 +336,7 @@ def take_apart(m, key, at, n_claims, without, objects, voices, counts, apart):  
         for c in range(apart.first[p], apart.first[p + 1]):
             votes = apart.votes[c]
             apart.weight[c] = 1.0 if votes == most else exp(counts.swap[votes] - counts.swap[most])
-        for d in range(KINDS):
+        for d in range(len(voices.kinds)):
             unclaimed, weight = voices.habits[g, d], 0.0
             for c in range(apart.first[p], apart.first[p + 1]):
                 label = objects.label[start + apart.value[c]] if n_labels > 1 else 0
@@ -335,9 +359,8 @@ def before(m, objects, share, apart):  # type: ignore[no-untyped-def]
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
     n_labels = len(share)
     can_be_unclaimed = objects.log_unclaimed[m] > -np.inf
-    for d in range(KINDS):
-        # A kind that does not occur must not set the scale.
-        apart.scale[d] = 1.0 if share[0, d] > 0.0 else 0.0
+    for d in range(len(apart.kinds)):
+        apart.scale[d] = 1.0
         apart.q_unclaimed[d] = share[0, d] * exp(objects.log_unclaimed[m]) if can_be_unclaimed else 0.0
         for k in range(size):
             log_truth = objects.log_truth[start + k]
@@ -362,11 +385,11 @@ def hear(k, d, size, says, ratio, apart):  # type: ignore[no-untyped-def]
 def scaled(apart):  # type: ignore[no-untyped-def]
     """Scale what has been said, where it is too small or too large; returns the logarithm of what is taken out."""
     highest = 0.0
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         highest = max(highest, apart.scale[d])
     if SMALL < highest < LARGE:
         return 0.0
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         apart.scale[d] /= highest
     return log(highest)
 
@@ -390,8 +413,8 @@ def hear_singles(m, n_lone, n_labels, objects, said, apart):  # type: ignore[no-
     for j in range(n_lone):
         g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
         at = g * n_labels + objects.label[start + k]
-        for d in range(KINDS):
-            hear(k, d, size, said[at, d], said[at, KINDS + d], apart)
+        for d in range(len(apart.kinds)):
+            hear(k, d, size, said[at, d], said[at, len(apart.kinds) + d], apart)
         log_scale += scaled(apart)
     return log_scale
 
@@ -402,7 +425,7 @@ def hear_pairs(m, n_pairs, objects, apart):  # type: ignore[no-untyped-def]
     size = objects.first_candidate[m + 1] - objects.first_candidate[m]
     log_scale = 0.0
     for p in range(n_pairs):
-        for d in range(KINDS):
+        for d in range(len(apart.kinds)):
             says = apart.says_rest[p, d]
             for c in range(apart.first[p], apart.first[p + 1]):
                 hear(apart.value[c], d, size, says, apart.per_rest[p, d] * apart.says_cell[c, d], apart)
@@ -417,14 +440,14 @@ def normalise(m, objects, apart):  # type: ignore[no-untyped-def]
     size = objects.first_candidate[m + 1] - objects.first_candidate[m]
     q, q_unclaimed, scale = apart.q, apart.q_unclaimed, apart.scale
     total = 0.0
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         q_unclaimed[d] *= scale[d]
         total += q_unclaimed[d]
         for k in range(size):
             q[k, d] *= scale[d]
             total += q[k, d]
     per_total = 1.0 / total
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         q_unclaimed[d] *= per_total
         for k in range(size):
             q[k, d] *= per_total
@@ -457,7 +480,7 @@ def _partition(  # type: ignore[no-untyped-def]
         evidence += normalise(m, objects, apart)
 
         claimed = 0.0
-        for d in range(KINDS):
+        for d in range(len(apart.kinds)):
             of_kind[d] = q_unclaimed[d]
             share[d, 0] += fixed(q_unclaimed[d])
             for k in range(size):
@@ -469,7 +492,7 @@ def _partition(  # type: ignore[no-untyped-def]
         per_claimed = 1.0 / claimed if claimed > 0.0 else 0.0
         for k in range(size):
             of_value = 0.0
-            for d in range(KINDS):
+            for d in range(len(apart.kinds)):
                 of_value += q[k, d]
             truth[start + k] = of_value * per_claimed if claimed > 0.0 else 1.0 / size
 
@@ -480,9 +503,9 @@ def _partition(  # type: ignore[no-untyped-def]
         for j in range(n_lone):
             g, k = apart.lone[j] >> objects.bits, apart.lone[j] & ((1 << objects.bits) - 1)
             place = g * n_labels + objects.label[start + k]
-            for d in range(KINDS):
+            for d in range(len(apart.kinds)):
                 single[place, d] += whole_q[k, d]
-                single[place, KINDS + d] += whole_kind[d]
+                single[place, len(apart.kinds) + d] += whole_kind[d]
         for p in range(n_pairs):
             g, first, past = apart.group[p], apart.first[p], apart.first[p + 1]
             at = counts.first_total[domain] + apart.total[p]
@@ -490,7 +513,7 @@ def _partition(  # type: ignore[no-untyped-def]
             slope_all += counts.slope_total[at]
             for c in range(first, past):
                 apart.held[c] = 0.0
-            for d in range(KINDS):
+            for d in range(len(apart.kinds)):
                 right, elsewhere, reliable_mass = voices.right[g, d], of_kind[d], 0.0
                 for c in range(first, past):
                     here = q[apart.value[c], d]

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from consilience.claims.encoding import Int, Shard, offsets
-from consilience.kernels.compiled import bare, compiled, inlined
+from consilience.kernels.compiled import bare, compiled, once
 from consilience.kernels.numba_heard import Heard, hear_all, note_moved, set_single, set_singles
 from consilience.kernels.numba_weigh import (
     ANY,
@@ -30,8 +30,8 @@ from consilience.kernels.numba_weigh import (
     copy_matrix,
     weigh,
 )
-from consilience.kernels.numpy_partition import OF_ITS_OWN
-from consilience.kernels.state import KINDS, Beliefs, Grouping
+from consilience.kernels.numpy_partition import OF_ITS_OWN, unknown_where_absent
+from consilience.kernels.state import Beliefs, Grouping
 from consilience.kernels.weights import counts_of, objects_of, voices_of
 
 TOGETHER = 20_000
@@ -45,13 +45,15 @@ OFTEN = 4.0
 def relocate(
     shard: Shard, given: Grouping, beliefs: Beliefs, order: Int, threads: int = 1
 ) -> tuple[Grouping, int, float]:
-    """As `numpy_partition.relocate`."""
-    group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
+    """As `numpy_partition.relocate`. Of a kind that does not occur there is nothing to work out."""
+    given, gain = unknown_where_absent(given, beliefs)
+    kinds, group = beliefs.occurring, given.group.copy()
+    reliability, habit = (part[:, kinds].copy() for part in (given.reliability, given.habit))
     first_of_source = offsets(shard.claim_source, len(group))
-    objects, voices = objects_of(shard), voices_of(given)._replace(group=group)
+    objects, voices = objects_of(shard), voices_of(given, kinds)._replace(group=group)
     groups = Groups(given.size.copy(), reliability, habit)
     counts = counts_of(shard, beliefs, len(group))
-    heard = Heard.room(shard, len(reliability), beliefs.n_labels)
+    heard = Heard.room(shard, *habit.shape)
     priors = Priors.of(beliefs)
     object_of, value_of, meets, n_candidates = _by_source(objects, first_of_source)
     is_close = meets > OFTEN * np.count_nonzero(given.size)
@@ -59,7 +61,7 @@ def relocate(
     state = sources, objects, voices, groups, counts, priors, heard
     landmarks = Landmarks.among(voices, groups.size)
     most = int(np.diff(first_of_source).max(initial=1)), int(n_candidates.max(initial=1))
-    rooms = [Scratch.room(shard, *most, len(reliability), landmarks) for _ in range(threads)]
+    rooms = [Scratch.room(shard, *most, voices, landmarks) for _ in range(threads)]
     n_claims = np.concatenate([[0], np.diff(first_of_source)[order].cumsum()])
 
     def hear(first: int, past: int, scratch: Scratch) -> None:
@@ -75,7 +77,7 @@ def relocate(
         list(pool.map(look, ends[:-1], ends[1:], rooms))  # all have ended before anything changes
 
     set_singles(voices, counts, heard)
-    at, moved, gain, is_calm = 0, 0, 0.0, False
+    at, moved, is_calm = 0, 0, False
     proposed = np.full(len(order), ANY)
     with ThreadPoolExecutor(threads) as pool:
         ends = [shard.n_objects * part // threads for part in range(threads + 1)]
@@ -89,7 +91,8 @@ def relocate(
             moved, gain = moved + n_moved, gain + risen
             is_calm = changed <= RESTLESS
             at = past
-    return Grouping(group, reliability, habit), moved, gain
+    given.reliability[:, kinds], given.habit[:, kinds] = reliability, habit
+    return Grouping(group, given.reliability, given.habit), moved, gain
 
 
 @compiled
@@ -115,7 +118,7 @@ def _by_source(objects, first_of_source):  # type: ignore[no-untyped-def]
     return object_of, value_of, meets, n_candidates
 
 
-@inlined
+@once
 def _seat(n, to, empty, voices, groups, counts, priors, heard, lone):  # type: ignore[no-untyped-def]
     """Source n leaves its group for another, or for one of its own, where it may be. Returns a group below which none
     is empty."""
@@ -132,7 +135,7 @@ def _seat(n, to, empty, voices, groups, counts, priors, heard, lone):  # type: i
         copy_matrix(lone.beta, groups.reliability[to])
         copy_matrix(lone.alpha, groups.habit[to])
         copy_matrix(lone.habit, voices.habit[to])
-        for d in range(KINDS):
+        for d in range(len(voices.kinds)):
             voices.right[to, d] = lone.right[d]
             voices.habits[to, d] = lone.habits[d]
         set_single(to, voices, counts, heard)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.compiled import bare, compiled, gammas, inlined, prefetch
+from consilience.kernels.compiled import bare, compiled, gammas, inlined, once, prefetch
 from consilience.kernels.numba_heard import (
     AHEAD,
     CARELESS,
@@ -31,8 +31,8 @@ from consilience.kernels.numba_heard import (
     take_out,
 )
 from consilience.kernels.numba_partition import Apart, domain_of, take_apart
-from consilience.kernels.state import KINDS, Beliefs
-from consilience.kernels.weights import LARGE, LEAST, SMALL, Voices
+from consilience.kernels.state import Beliefs
+from consilience.kernels.weights import LARGE, LEAST, SMALL, Kinds, Voices
 
 SETTLING = 3
 """Updates in which a source that may stand alone finds its own reliability."""
@@ -63,16 +63,18 @@ class Sources(NamedTuple):
 class Lone(NamedTuple):
     """A source, on its own: its claims, what it is like, and what `_lone` leaves of it.
 
-    here, elsewhere : (n_claims, KINDS)     q(d, its claim is true), q(d, it is not), without it
+    kinds           : (n_kinds,)            as in Voices
+    here, elsewhere : (n_claims, n_kinds)     q(d, its claim is true), q(d, it is not), without it
     domain, label   : (n_claims,)           K and the claim's label, -1 where there are none
     chance          : (n_claims,)           probability of each claim, as `_lone` found it last
-    beta, alpha     : (KINDS, 2), (KINDS, n_labels)   parameters of q(u) and q(ξ)
+    beta, alpha     : (n_kinds, 2), (n_kinds, n_labels)   parameters of q(u) and q(ξ)
     gamma           : (6, n)                all of them with their sums, ψ and lnΓ of them, and room to find these in
-    right, habit, habits : (KINDS,), (n_labels, KINDS), (KINDS,)   as in Voices
-    reliable, said  : (KINDS, 2), (KINDS, n_labels + 1)
-    slope           : (n_labels + 1, KINDS)   of the evidence in u and (1 - u) ξ
+    right, habit, habits : (n_kinds,), (n_labels, n_kinds), (n_kinds,)   as in Voices
+    reliable, said  : (n_kinds, 2), (n_kinds, n_labels + 1)
+    slope           : (n_labels + 1, n_kinds)   of the evidence in u and (1 - u) ξ
     """
 
+    kinds: Kinds
     here: Float
     elsewhere: Float
     domain: Float
@@ -89,14 +91,15 @@ class Lone(NamedTuple):
     slope: Float
 
     @staticmethod
-    def room(n_claims: int, n_labels: int) -> Lone:
+    def room(n_claims: int, n_labels: int, kinds: Kinds) -> Lone:
         """Room for any source with so many claims."""
-        two, each = (KINDS, 2), (KINDS, n_labels)
+        n_kinds = len(kinds)
+        two, each = (n_kinds, 2), (n_kinds, n_labels)
         return Lone(
-            np.empty((n_claims, KINDS)), np.empty((n_claims, KINDS)), np.empty(n_claims), np.empty(n_claims, np.int64),
-            np.empty(n_claims), np.empty(two), np.empty(each), np.empty((6, KINDS * (n_labels + 4))),
-            np.empty(KINDS), np.empty(each[::-1]), np.empty(KINDS), np.empty(two), np.empty((KINDS, n_labels + 1)),
-            np.empty((n_labels + 1, KINDS)),
+            kinds, np.empty((n_claims, n_kinds)), np.empty((n_claims, n_kinds)), np.empty(n_claims),
+            np.empty(n_claims, np.int64), np.empty(n_claims), np.empty(two), np.empty(each),
+            np.empty((6, n_kinds * (n_labels + 4))), np.empty(n_kinds), np.empty(each[::-1]), np.empty(n_kinds),
+            np.empty(two), np.empty((n_kinds, n_labels + 1)), np.empty((n_labels + 1, n_kinds)),
         )  # fmt: skip
 
 
@@ -107,7 +110,7 @@ class Landmarks(NamedTuple):
     right, habit, habits : what the landmarks are like, as in Voices
     turn                : (n,)           for whom the evidence was found
     evidence            : (n,)
-    reliable, said      : (n, KINDS, 2), (n, KINDS, n_labels + 1)   as in Lone
+    reliable, said      : (n, n_kinds, 2), (n, n_kinds, n_labels + 1)   as in Lone
     """
 
     nearest: Int
@@ -123,10 +126,10 @@ class Landmarks(NamedTuple):
     def among(voices: Voices, size: Int) -> Landmarks:
         """A few groups that differ most from each other."""
         chosen, nearest = _landmarks(voices, size, LANDMARKS)
-        n, n_labels = len(chosen), voices.habit.shape[1]
+        n, (_, n_labels, n_kinds) = len(chosen), voices.habit.shape
         return Landmarks(
             nearest, voices.right[chosen], voices.habit[chosen], voices.habits[chosen],
-            np.zeros(n, np.int64), np.empty(n), np.empty((n, KINDS, 2)), np.empty((n, KINDS, n_labels + 1)),
+            np.zeros(n, np.int64), np.empty(n), np.empty((n, n_kinds, 2)), np.empty((n, n_kinds, n_labels + 1)),
         )  # fmt: skip
 
     def own(self) -> Landmarks:
@@ -157,9 +160,9 @@ class Near(NamedTuple):
 class Priors(NamedTuple):
     """Beliefs, as compiled code takes them.
 
-    share       : (n_labels, KINDS)
-    reliability : (KINDS, 2)          b
-    habit       : (KINDS, n_labels)
+    share       : (n_labels, n_kinds)
+    reliability : (n_kinds, 2)          b
+    habit       : (n_kinds, n_labels)
     kappa       : κ
     log_norm    : Σ lnΓ of the parameters of reliability and habit, less lnΓ of their sums
     """
@@ -172,18 +175,19 @@ class Priors(NamedTuple):
 
     @staticmethod
     def of(beliefs: Beliefs) -> Priors:
-        """These beliefs."""
-        priors = beliefs.reliability, beliefs.habit_prior
+        """These beliefs, of the kinds that occur."""
+        kinds = beliefs.occurring
+        priors = beliefs.reliability[kinds], beliefs.habit_prior[kinds]
         log_norm = sum(float(gammaln(prior).sum() - gammaln(prior.sum(axis=1)).sum()) for prior in priors)
-        return Priors(np.ascontiguousarray(beliefs.share.T), *priors, beliefs.concentration, log_norm)
+        return Priors(np.ascontiguousarray(beliefs.share[kinds].T), *priors, beliefs.concentration, log_norm)
 
 
 class Groups(NamedTuple):
     """Groups as they stand while sources are moved.
 
     size        : (n_groups,)
-    reliability : (n_groups, KINDS, 2)
-    habit       : (n_groups, KINDS, n_labels)
+    reliability : (n_groups, n_kinds, 2)
+    habit       : (n_groups, n_kinds, n_labels)
     """
 
     size: Int
@@ -209,14 +213,14 @@ class Scratch(NamedTuple):
     said: Float
 
     @staticmethod
-    def room(shard: Shard, n_claims: int, n_candidates: int, n_groups: int, landmarks: Landmarks) -> Scratch:
+    def room(shard: Shard, n_claims: int, n_candidates: int, voices: Voices, landmarks: Landmarks) -> Scratch:
         """Room for any source of the shard, with so many claims on objects with so many candidates at the most."""
-        n_labels = landmarks.habit.shape[1]
+        kinds, (n_groups, n_labels, n_kinds) = voices.kinds, voices.habit.shape
         return Scratch(
-            np.zeros(1, np.int64), Without(np.empty((n_candidates, KINDS)), np.empty((n_claims, KINDS))),
-            Apart.room(shard), Lone.room(n_claims, n_labels), landmarks.own(),
+            np.zeros(1, np.int64), Without(np.empty((n_candidates, n_kinds)), np.empty((n_claims, n_kinds))),
+            Apart.room(shard, kinds), Lone.room(n_claims, n_labels, kinds), landmarks.own(),
             Near(np.empty(n_groups + 1, np.int64), np.zeros(n_groups), lines((n_groups, TURN + 2))),
-            np.empty(KINDS), np.empty(KINDS), np.empty((KINDS, 2)), np.empty((KINDS, n_labels + 1)),
+            np.empty(n_kinds), np.empty(n_kinds), np.empty((n_kinds, 2)), np.empty((n_kinds, n_labels + 1)),
         )  # fmt: skip
 
 
@@ -235,7 +239,7 @@ def _lone(n_claims, lone, right, habit, habits, counts, reliable, said):  # type
     evidence, product = 0.0, 1.0
     for j in range(n_claims):
         per_total, each = 1.0 / (eta + (domain[j] - 1.0) * theta), 0.0
-        for d in range(KINDS):
+        for d in range(len(lone.kinds)):
             own = habit[label[j], d] if n_labels > 1 else habit[0, d] / domain[j]
             each += right[d] * (here[j, d] * eta + elsewhere[j, d] * theta)
             each += (here[j, d] + elsewhere[j, d]) * (own * (eta - theta) + habits[d] * theta)
@@ -245,7 +249,7 @@ def _lone(n_claims, lone, right, habit, habits, counts, reliable, said):  # type
             evidence += log(product)
             product = 1.0
         per_each = 1.0 / each
-        for d in range(KINDS):
+        for d in range(len(lone.kinds)):
             reliable[d, 1] += right[d] * (here[j, d] * eta + elsewhere[j, d] * theta) * per_each
             mass = (here[j, d] + elsewhere[j, d]) * per_each
             said[d, n_labels] += mass * theta
@@ -253,7 +257,7 @@ def _lone(n_claims, lone, right, habit, habits, counts, reliable, said):  # type
                 said[d, label[j]] += mass * (eta - theta)
             else:
                 said[d, 0] += mass * (eta - theta) / domain[j]
-    for d in range(KINDS):
+    for d in range(len(lone.kinds)):
         for k in range(n_labels):
             reliable[d, 0] += habit[k, d] * (said[d, k] + said[d, n_labels])
     return evidence + log(product)
@@ -265,7 +269,7 @@ def _tangent(g, voices, right, habit, reliable, said):  # type: ignore[no-untype
     lies below its tangent there."""
     n_labels = len(habit)
     more = 0.0
-    for d in range(KINDS):
+    for d in range(len(voices.kinds)):
         more += reliable[d, 1] * (voices.right[g, d] / right[d] - 1.0)
         for k in range(n_labels):
             more += (said[d, k] + said[d, n_labels]) * (voices.habit[g, k, d] - habit[k, d])
@@ -278,7 +282,7 @@ def _most(lone):  # type: ignore[no-untyped-def]
     one."""
     n_labels = len(lone.habit)
     more = 0.0
-    for d in range(KINDS):
+    for d in range(len(lone.kinds)):
         steepest, now = lone.reliable[d, 1] / lone.right[d], lone.reliable[d, 1]
         for k in range(n_labels):
             slope = lone.said[d, k] + lone.said[d, n_labels]
@@ -306,7 +310,7 @@ def _landmarks(voices, size_of, most):  # type: ignore[no-untyped-def]
             if size_of[g] == 0:
                 continue
             far = 0.0
-            for d in range(KINDS):
+            for d in range(len(voices.kinds)):
                 far += (voices.right[g, d] - voices.right[p, d]) * (log_right[g, d] - log_right[p, d])
                 for k in range(n_labels):
                     far += (voices.habit[g, k, d] - voices.habit[p, k, d]) * (
@@ -333,7 +337,7 @@ def _joined(p, y, label, domain, voices, counts, apart, here, right_alone, mass)
             votes, weight, cell = apart.votes[c], apart.weight[c], c
     more = weight * counts.step[votes]
     after, before = 0.0, 0.0
-    for d in range(KINDS):
+    for d in range(len(voices.kinds)):
         right = voices.right[g, d]
         habit = voices.habit[g, label, d] if label >= 0 else voices.habit[g, 0, d] / domain
         careless = apart.careless[p, d] + habit * (more - weight)
@@ -357,7 +361,7 @@ def _joined_single(g, value, said, y, label, n_labels, domain, counts, heard, ap
     total = eta + (domain - 1.0) * theta
     after, before = 0.0, 0.0
     single, habits = heard.single[g * n_labels + said], heard.likeness[g, HABITS]
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         right, habit = heard.likeness[g, RIGHT, d], heard.single[g * n_labels + label, HABIT, d]
         if value == y:
             more, of_value, of_rest = counts.step[1], here[d], mass[d] - here[d]
@@ -387,8 +391,8 @@ def _likeness(priors, lone):  # type: ignore[no-untyped-def]
     """What a source alone is like by its parameters; returns their divergence from the prior."""
     n_labels = len(lone.habit)
     x, psi, log_gamma = lone.gamma[0], lone.gamma[1], lone.gamma[2]
-    n = len(x) // KINDS  # of each kind: reliability, habit, and the sums of both
-    for d in range(KINDS):
+    n = len(x) // len(lone.kinds)  # of each kind: reliability, habit, and the sums of both
+    for d in range(len(lone.kinds)):
         x[(d + 1) * n - 2], x[(d + 1) * n - 1] = 0.0, 0.0
         for r in range(2):
             x[d * n + r] = lone.beta[d, r]
@@ -398,7 +402,7 @@ def _likeness(priors, lone):  # type: ignore[no-untyped-def]
             x[(d + 1) * n - 1] += lone.alpha[d, k]
     gammas(x, psi, log_gamma, lone.gamma[3:])
     divergence = priors.log_norm
-    for d in range(KINDS):
+    for d in range(len(lone.kinds)):
         first, of_u, of_x = d * n, (d + 1) * n - 2, (d + 1) * n - 1
         divergence += log_gamma[of_u] + log_gamma[of_x]
         for r in range(2):
@@ -418,7 +422,7 @@ def _likeness(priors, lone):  # type: ignore[no-untyped-def]
 def _learn_likeness(b, h, lone):  # type: ignore[no-untyped-def]
     """The parameters of a source alone, from what its claims say of it."""
     n_labels = len(lone.habit)
-    for d in range(KINDS):
+    for d in range(len(lone.kinds)):
         for r in range(2):
             lone.beta[d, r] = b[d, r] + lone.reliable[d, r]
         for k in range(n_labels):
@@ -431,7 +435,7 @@ def _learn_likeness(b, h, lone):  # type: ignore[no-untyped-def]
 def _set_silent(j, counts, scratch):  # type: ignore[no-untyped-def]
     """What claim j makes of a group that is silent on its object: `_adds` needs it of every group."""
     here, elsewhere = scratch.lone.here, scratch.lone.elsewhere
-    for d in range(KINDS):
+    for d in range(len(scratch.lone.kinds)):
         scratch.right_alone[d] = here[j, d] * counts.eta + elsewhere[j, d] * counts.theta
         scratch.mass[d] = here[j, d] + elsewhere[j, d]
 
@@ -463,7 +467,7 @@ def _note_added(g, factor, added):  # type: ignore[no-untyped-def]
         added[g, FACTOR] = 1.0
 
 
-@inlined
+@once
 def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
     """What the others say of object m, that a source's claim j is on and was taken out of, and what its own group adds,
     or all groups. Returns where q of the next object begins, and how many groups have been met."""
@@ -472,13 +476,13 @@ def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, h
     size, turn = objects.first_candidate[m + 1] - start, scratch.turn[0]
     lone.domain[j] = domain_of(m, objects)
     lone.label[j] = objects.label[start + y] if voices.habit.shape[1] > 1 else -1
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         lone.here[j, d] = apart.q[y, d]
         lone.elsewhere[j, d] = apart.q_unclaimed[d]
         for k in range(size):
             if k != y:
                 lone.elsewhere[j, d] += apart.q[k, d]
-    for d in range(KINDS):
+    for d in range(len(apart.kinds)):
         scratch.without.q_unclaimed[j, d] = apart.q_unclaimed[d]
         for k in range(size):
             scratch.without.q[at_q + k, d] = apart.q[k, d]
@@ -502,7 +506,7 @@ def _stand_back(m, y, j, old, is_close, at_q, n_near, objects, voices, counts, h
     return at_q + size, n_near
 
 
-@inlined
+@once
 def _alone(old, n_claims, now, groups, counts, priors, lone):  # type: ignore[no-untyped-def]
     """The bound with a source on its own: its own reliability and habit, from where they are or from the prior, found
     in a few rounds, or fewer where it cannot be better than now. Returns what it is, what it is now, and the evidence
@@ -525,7 +529,7 @@ def _alone(old, n_claims, now, groups, counts, priors, lone):  # type: ignore[no
     return value, now, evidence
 
 
-@inlined
+@once
 def _hope(m, y, j, n_near, objects, heard, scratch):  # type: ignore[no-untyped-def]
     """What groups with claims on object m, that a source's claim j is on, can be hoped to add. Returns how many have
     been met.
@@ -551,13 +555,13 @@ def _hope(m, y, j, n_near, objects, heard, scratch):  # type: ignore[no-untyped-
     return n_near
 
 
-@inlined
+@once
 def _choose_hopeful(old, n_near, best, evidence, groups, heard, scratch):  # type: ignore[no-untyped-def]
     """Of the groups that were met, those that can be better. Returns how many. Its own has been weighed."""
     near, lone, turn = scratch.near, scratch.lone, scratch.turn[0]
     n_labels, slope, n = len(lone.habit), lone.slope, np.int64(0)
     least = best - evidence  # to be hoped for, and what the tangent is at the source's own likeness
-    for d in range(KINDS):
+    for d in range(len(lone.kinds)):
         slope[0, d] = lone.reliable[d, 1] / lone.right[d]
         least += lone.reliable[d, 1]
         for k in range(n_labels):
@@ -571,7 +575,7 @@ def _choose_hopeful(old, n_near, best, evidence, groups, heard, scratch):  # typ
         hope = near.hope[g]
         near.hope[g] = 0.0
         for c in range(1 + n_labels):
-            for d in range(KINDS):
+            for d in range(len(lone.kinds)):
                 hope += slope[c, d] * heard.to_one[g, c, d]
         # ln x is at most x - 1: most are ruled out without a logarithm.
         if g == old or hope + (groups.size[g] - 1.0) < least or hope + log(groups.size[g]) < least:
@@ -582,7 +586,7 @@ def _choose_hopeful(old, n_near, best, evidence, groups, heard, scratch):  # typ
     return n
 
 
-@inlined
+@once
 def _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch):  # type: ignore[no-untyped-def]
     """What groups that can be better add on object m, that a source's claim j is on. Returns where q of the next object
     begins."""
@@ -598,7 +602,7 @@ def _weigh(m, y, j, at_q, objects, voices, counts, heard, scratch):  # type: ign
         if not is_set:
             is_set = True
             _set_silent(j, counts, scratch)
-            for d in range(KINDS):
+            for d in range(len(apart.kinds)):
                 for k in range(size):
                     apart.q[k, d] = scratch.without.q[at_q + k, d]
         factor = _adds(m, y, j, first, at, np.int64(-1), objects, voices, counts, heard, scratch)
@@ -617,7 +621,7 @@ def _value_in(g, others, n_claims, voices, counts, scratch):  # type: ignore[no-
     )  # fmt: skip
 
 
-@inlined
+@once
 def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, counts, scratch):  # type: ignore[no-untyped-def]
     """The group in which the bound is highest, and how high, of those that were weighed and the best so far."""
     lone, landmarks, added, turn = scratch.lone, scratch.landmarks, scratch.near.added, scratch.turn[0]
@@ -650,7 +654,7 @@ def _choose(old, n_near, n_claims, best, best_group, evidence, voices, groups, c
     return best, best_group
 
 
-@inlined
+@once
 def weigh(n, only, sources, objects, voices, groups, counts, priors, heard, scratch):  # type: ignore[no-untyped-def]
     """The group in which the bound is highest with source n, or OWN, and by how much it rises: of those that it meets,
     or of `only` this one, its own and where it is. What the source would be like on its own is left in

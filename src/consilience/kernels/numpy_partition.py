@@ -104,8 +104,9 @@ def relocate(
     that shortly before their turn had nothing to gain. Returns the new grouping, how many sources moved, and how much
     the bound rose.
     """
-    group, reliability, habit = given.group.copy(), given.reliability.copy(), given.habit.copy()
-    moved, gain = 0, 0.0
+    given, gain = unknown_where_absent(given, beliefs)
+    group, reliability, habit = given.group.copy(), given.reliability, given.habit
+    moved = 0
     claim_object = np.repeat(np.arange(shard.n_objects), np.diff(shard.first_claim))
     for n in order:
         objects = np.unique(claim_object[shard.claim_source == n])
@@ -145,6 +146,22 @@ def relocate(
             gain += bounds[best] - before
             group, reliability, habit = chosen.group.copy(), chosen.reliability, chosen.habit
     return Grouping(group, reliability, habit), moved, gain
+
+
+def unknown_where_absent(given: Grouping, beliefs: Beliefs) -> tuple[Grouping, float]:
+    """The same groups, at their prior on kinds that do not occur: nothing tells what they are like there. And by how
+    much that raises the bound. Sources are moved with such groups only."""
+    absent = (beliefs.share.sum(axis=1) == 0)[:, None]
+    unknown = Grouping(
+        given.group,
+        np.where(absent, beliefs.reliability, given.reliability),
+        np.where(absent, beliefs.habit_prior, given.habit),
+    )
+    if not absent.any():
+        return unknown, 0.0
+    occupied = given.size > 0
+    before, after = (group_divergence(each, beliefs)[occupied].sum() for each in (given, unknown))
+    return unknown, float(before - after)
 
 
 def _alone(

@@ -23,7 +23,7 @@ LARGEST_SCORE = 2.0**32
 """A sum of scores in nats that surely fits 64 bits in these units."""
 COARSE, FINE = 2.0**-20, 2.0**-50
 KINDS = 2
-"""Kinds of objects in the partition inference: compiled kernels know the number beforehand."""
+"""Kinds of objects in the partition inference."""
 MANY_PARAMETERS = 2_000
 """Of fewer, compiled special functions save less than it takes to load them."""
 LOCAL_TERMS = ("claims", "answers", "reliability", "truth")
@@ -129,6 +129,12 @@ class Beliefs:
     def n_kinds(self) -> int:
         """Number of kinds of objects."""
         return len(self.share)
+
+    @property
+    def occurring(self) -> slice:
+        """The kinds that occur: all, or one."""
+        occurs = np.flatnonzero(self.share.any(axis=1))
+        return slice(int(occurs[0]), int(occurs[-1]) + 1)
 
     @property
     def n_labels(self) -> int:

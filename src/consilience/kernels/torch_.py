@@ -30,7 +30,7 @@ from consilience.claims.encoding import Claims, Float, Int, Shard, offsets
 from consilience.kernels import numpy_partition
 from consilience.kernels.numba_partition import completed, said_by_singles
 from consilience.kernels.numpy_ import mean_field, structured
-from consilience.kernels.numpy_partition import rising_tables
+from consilience.kernels.numpy_partition import rising_tables, unknown_where_absent
 from consilience.kernels.segments import Labels, Segments
 from consilience.kernels.state import (
     COARSE,
@@ -414,6 +414,7 @@ def _stream(shard: Shard, held: Held, sweep: Callable[[Held, torch.Tensor], None
 def _relocate_cuda(
     shard: Shard, given: Grouping, beliefs: Beliefs, order: Int
 ) -> tuple[Grouping, int, float]:
+    given, risen = unknown_where_absent(given, beliefs)
     n_groups, n_labels = len(given.reliability), beliefs.n_labels
     held = _hold(shard)
     first_of_source, object_of, most = _by_source(shard, held, len(given.group))
@@ -438,7 +439,7 @@ def _relocate_cuda(
     )  # fmt: skip
     moved, gain = result.cpu().tolist()
     found = Grouping(group.cpu().numpy().astype(np.int64), reliability.cpu().numpy(), habit.cpu().numpy())
-    return found, int(moved), gain
+    return found, int(moved), gain + risen
 
 
 def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals, GroupingStats]:

@@ -23,6 +23,7 @@ from consilience.kernels.numpy_partition import rising_tables
 from consilience.kernels.state import Beliefs, Grouping
 
 Array = TypeVar("Array", bound=NDArray[Any])
+Kinds = tuple[int, ...]
 
 LEAST = 1e-150
 """Weights below this are taken for this: neither they nor what is divided by them leave the range of numbers."""
@@ -47,13 +48,15 @@ class Voices(NamedTuple):
     """What groups are like: exp E ln, which sum to less than one.
 
     group    : (n_sources,)                  the group of each source
-    right    : (n_groups, KINDS)           u
-    wrong    : (n_groups, KINDS)           1 - u
-    habit    : (n_groups, n_labels, KINDS) (1 - u) ξ; without labels 1 - u, of which each of K values has its share
-    habits   : (n_groups, KINDS)           Σ (1 - u) ξ
+    kinds    : (n_kinds,)                    one entry a kind: the length of a tuple is known to the compiler
+    right    : (n_groups, n_kinds)           u
+    wrong    : (n_groups, n_kinds)           1 - u
+    habit    : (n_groups, n_labels, n_kinds) (1 - u) ξ; without labels 1 - u, of which each of K values has its share
+    habits   : (n_groups, n_kinds)           Σ (1 - u) ξ
     """
 
     group: Int
+    kinds: Kinds
     right: Float
     wrong: Float
     habit: Float
@@ -104,14 +107,17 @@ def objects_of(shard: Shard) -> Objects:
     )  # fmt: skip
 
 
-def voices_of(given: Grouping) -> Voices:
-    """What the groups are like; the groups of sources are a copy, which can be written to wherever they came from."""
-    reliable, habit = (np.maximum(np.exp(part), LEAST) for part in (given.log_reliability, given.log_habit))
+def voices_of(given: Grouping, kinds: slice = slice(None)) -> Voices:
+    """What the groups are like on objects of these kinds; the groups of sources are a copy, which can be written to
+    wherever they came from."""
+    logs = given.log_reliability[:, kinds], given.log_habit[:, kinds]
+    reliable, habit = (np.maximum(np.exp(part), LEAST) for part in logs)
     wrong = np.ascontiguousarray(reliable[:, :, 0])
     habit = np.ascontiguousarray(np.maximum(wrong[:, :, None] * habit, LEAST).transpose(0, 2, 1))
     return Voices(
-        given.group.copy(), np.ascontiguousarray(reliable[:, :, 1]), wrong, habit, np.einsum("gkd->gd", habit)
-    )
+        given.group.copy(), tuple(range(wrong.shape[1])), np.ascontiguousarray(reliable[:, :, 1]), wrong, habit,
+        np.einsum("gkd->gd", habit),
+    )  # fmt: skip
 
 
 def counts_of(shard: Shard, beliefs: Beliefs, largest: int) -> Counts:
