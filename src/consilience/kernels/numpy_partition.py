@@ -13,6 +13,7 @@ and an object adds ln Σ_dz p(d, z) exp Σ_l S_lm(d, z) to the bound.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
@@ -47,7 +48,7 @@ def partition(
     joint, unclaimed, evidence = cells.posterior(shard, beliefs)  # (kinds, C), (kinds, M), (M,)
     of_kind = np.add.reduceat(joint, shard.first_candidate[:-1], axis=1) + unclaimed  # (kinds, M) q(d)
     sizes = np.diff(shard.first_candidate)
-    truth = joint.sum(axis=0)
+    truth = _over_kinds(joint)
     claimed = np.add.reduceat(truth, shard.first_candidate[:-1])
     truth /= np.repeat(np.where(claimed > 0, claimed, 1.0), sizes)
     truth = np.where(np.repeat(claimed > 0, sizes), truth, 1 / np.repeat(sizes, sizes))
@@ -71,7 +72,7 @@ def partition(
     share[:, 0] += to_fixed(unclaimed).sum(axis=1)
 
     eta, theta = beliefs.true_count, beliefs.false_count
-    weight = (right + wrong_cell).sum(axis=0)  # (cells,) q(s)
+    weight = _over_kinds(right + wrong_cell)  # (cells,) q(s)
     slope_true = digamma(eta + cells.count) - digamma(eta)
     slope_false = digamma(theta + cells.count) - digamma(theta)
     every = np.add.reduceat(slope_false, cells.first_cell)[cells.cell_pair]
@@ -377,7 +378,9 @@ class _Cells:
             ]
         )
         by_kind = np.stack([_logsumexp(row, shard.first_candidate[:-1], owner) for row in joint])
-        evidence = logsumexp(np.concatenate([by_kind, unclaimed]), axis=0)
+        every = np.concatenate([by_kind, unclaimed])
+        highest = every.max(axis=0)
+        evidence = highest + np.log(_over_kinds(np.exp(every - highest)))
         return np.exp(joint - evidence[owner]), np.exp(unclaimed - evidence), evidence
 
     def said(self, shard: Shard) -> Float:
@@ -392,6 +395,13 @@ class _Cells:
         """(kinds, cells) q(d, z) at each cell."""
         is_claimed = self.cell_candidate >= 0
         return np.where(is_claimed, joint[:, self.cell_candidate], unclaimed[:, self.object[self.cell_pair]])
+
+
+def _over_kinds(rows: Float) -> Float:
+    """The sum of rows, one after the other: NumPy's own may take another order where columns are few, and then shards
+    would not give the same bits."""
+    summed: Float = reduce(np.add, rows)
+    return summed
 
 
 def _logsumexp(x: Float, first: Int, owner: Int) -> Float:

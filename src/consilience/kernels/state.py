@@ -116,6 +116,8 @@ class Beliefs:
     share         : (n_kinds, n_labels) p(kind) and, on a common label set, p(kind, truth); 0 of a kind that does not
                     occur
     concentration : κ of the partition
+    lured         : (n_kinds,) f, on a common label set: how probable it is that an unreliable group falls for the lure
+                    of an object (`lures`); 0 where there are none
     """
 
     true_count: float
@@ -124,6 +126,7 @@ class Beliefs:
     habit: Float
     share: Float
     concentration: float
+    lured: Float = field(default_factory=lambda: np.zeros(KINDS))
 
     @property
     def n_kinds(self) -> int:
@@ -245,6 +248,7 @@ class GroupingStats:
     counts     : (4, 2)                        Σ E[ψ(η+n) - ψ(η)], Σ [ψ(A+n) - ψ(A)] and the same for the θs: what
                                                learning the counts needs, in two words
     terms      : (1, 2)                        the objects' part of the bound, in two words
+    lured      : (n_kinds,), or none                Σ_lm q(the opinion is the lure, because it is, d_m = d)
     single     : (n_groups, n_labels, 2 n_kinds), or none: of pairs with one claim, which a kernel may leave to
                                                its `completed`, Σ_m q(d_m, the claim is true) and Σ_m q(d_m)
     """
@@ -255,6 +259,7 @@ class GroupingStats:
     share: Fixed
     counts: Fixed
     terms: Fixed
+    lured: Fixed = field(default_factory=lambda: np.zeros(0, np.int64))
     single: Fixed = field(default_factory=lambda: np.zeros((0, 0, 0), np.int64))
 
     def __add__(self, other: GroupingStats) -> GroupingStats:

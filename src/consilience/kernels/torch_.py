@@ -178,7 +178,7 @@ def relocate(
 def _compiles(shard: Shard, beliefs: Beliefs) -> bool:
     """Whether the compiled kernels can take this shard, and there is a device for them."""
     most_claims, widest = int(shard.most_claims.max(initial=0)), len(shard.most_claims) - 1
-    if not has_cuda() or max(most_claims, widest) > DEEPEST:
+    if not has_cuda() or max(most_claims, widest) > DEEPEST or beliefs.n_kinds != KINDS:
         return False
     as_true, as_false, _, _ = rising_tables(beliefs, most_claims + 1)
     return float(np.max(as_true - as_false)) < LARGEST
@@ -347,7 +347,7 @@ def _partition_cuda(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Lo
     reliable, rest, habit, single = np.split(
         rows.reshape(n, width), np.cumsum([2 * KINDS, KINDS, KINDS * n_labels]), axis=1
     )
-    single = single.reshape(_singles_shape(n, n_labels)).copy()
+    single = single.reshape(_singles_shape(n, n_labels, KINDS)).copy()
     # The device counts pairs and what is of the first kind; the other kind has the rest.
     single[:, :, -1] = np.rint(single[:, :, -1] / UNIT).astype(np.int64) - single[:, :, -2]
     return Locals(cast(Float, OnDevice(truth))), GroupingStats(
@@ -444,7 +444,7 @@ def _relocate_cuda(
 
 def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals, GroupingStats]:
     """In PyTorch's own operations: pairs, and of each a cell for every candidate and one for the unclaimed value."""
-    where, n_labels = device(), beliefs.n_labels
+    where, n_labels, n_kinds = device(), beliefs.n_labels, beliefs.n_kinds
     n_groups, n_objects = len(given.reliability), shard.n_objects
     first, sizes = _tensor(shard.first_candidate), _tensor(np.diff(shard.first_candidate))
     owner = torch.repeat_interleave(torch.arange(n_objects, device=where), sizes)
@@ -483,7 +483,7 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     opinion = of_pair[pair] + as_true - as_false
     log_habit = _tensor(given.log_habit)[group[pair], :, of_label].T
     if n_labels == 1:
-        log_habit = -torch.log(domain[pair]).expand(KINDS, n_cells)
+        log_habit = -torch.log(domain[pair]).expand(n_kinds, n_cells)
     log_habit = torch.where(is_claimed | can_be[pair], log_habit, -torch.inf)
     log_wrong = _logsumexp(log_habit + opinion, pair, n_pairs)
     log_u = _tensor(given.log_reliability)[group]
@@ -511,10 +511,10 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     wrong_cell = wrong[:, pair] * torch.exp(log_habit + opinion - log_wrong[:, pair])
     reliable = torch.zeros(given.reliability.shape, dtype=torch.int64, device=where)
     reliable.index_add_(0, group, _fixed(torch.stack([wrong.T, right_pair.T], dim=2)))
-    habit = torch.zeros((n_groups * n_labels, KINDS), dtype=torch.int64, device=where)
+    habit = torch.zeros((n_groups * n_labels, n_kinds), dtype=torch.int64, device=where)
     if n_labels > 1:
         habit.index_add_(0, group[pair] * n_labels + of_label, _fixed(wrong_cell.T))
-    share = torch.zeros((n_labels, KINDS), dtype=torch.int64, device=where)
+    share = torch.zeros((n_labels, n_kinds), dtype=torch.int64, device=where)
     share.index_add_(0, torch.cat([label, torch.zeros_like(sizes)]), _fixed(joint.T))
 
     held = (right + wrong_cell).sum(dim=0)
@@ -523,18 +523,18 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     counts = (held * slope_true, slope, held * (every - slope_false), (domain - 1) * slope)
     return Locals(cast(Float, OnDevice(truth))), GroupingStats(
         reliable=reliable.cpu().numpy(),
-        habit=habit.view(n_groups, n_labels, KINDS).transpose(1, 2).contiguous().cpu().numpy(),
+        habit=habit.view(n_groups, n_labels, n_kinds).transpose(1, 2).contiguous().cpu().numpy(),
         habit_rest=np.zeros(given.reliability.shape[:2], np.int64),
         share=share.T.contiguous().cpu().numpy(),
         counts=np.stack([_two_words(part) for part in counts]),
         terms=_two_words(evidence)[None],
-        single=np.zeros(_singles_shape(n_groups, n_labels), np.int64),
+        single=np.zeros(_singles_shape(n_groups, n_labels, n_kinds), np.int64),
     )
 
 
-def _singles_shape(n_groups: int, n_labels: int) -> tuple[int, int, int]:
+def _singles_shape(n_groups: int, n_labels: int, n_kinds: int) -> tuple[int, int, int]:
     """Of `GroupingStats.single`: none where labels are not common."""
-    return n_groups if n_labels > 1 else 0, n_labels, 2 * KINDS
+    return n_groups if n_labels > 1 else 0, n_labels, 2 * n_kinds
 
 
 class SumBy:

@@ -20,10 +20,10 @@ from scipy.special import digamma, gammaln
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels.numpy_partition import rising_tables
-from consilience.kernels.state import Beliefs, Grouping
+from consilience.kernels.state import KINDS, Beliefs, Grouping
 
 Array = TypeVar("Array", bound=NDArray[Any])
-Kinds = tuple[int, ...]
+Kinds = tuple[int, ...] | Int
 
 LEAST = 1e-150
 """Weights below this are taken for this: neither they nor what is divided by them leave the range of numbers."""
@@ -48,7 +48,7 @@ class Voices(NamedTuple):
     """What groups are like: exp E ln, which sum to less than one.
 
     group    : (n_sources,)                  the group of each source
-    kinds    : (n_kinds,)                    one entry a kind: the length of a tuple is known to the compiler
+    kinds    : (n_kinds,)                    one entry a kind; of few a tuple, whose length is known to the compiler
     right    : (n_groups, n_kinds)           u
     wrong    : (n_groups, n_kinds)           1 - u
     habit    : (n_groups, n_labels, n_kinds) (1 - u) ξ; without labels 1 - u, of which each of K values has its share
@@ -107,15 +107,17 @@ def objects_of(shard: Shard) -> Objects:
     )  # fmt: skip
 
 
-def voices_of(given: Grouping, kinds: slice = slice(None)) -> Voices:
+def voices_of(given: Grouping, among: slice = slice(None)) -> Voices:
     """What the groups are like on objects of these kinds; the groups of sources are a copy, which can be written to
     wherever they came from."""
-    logs = given.log_reliability[:, kinds], given.log_habit[:, kinds]
+    logs = given.log_reliability[:, among], given.log_habit[:, among]
     reliable, habit = (np.maximum(np.exp(part), LEAST) for part in logs)
     wrong = np.ascontiguousarray(reliable[:, :, 0])
     habit = np.ascontiguousarray(np.maximum(wrong[:, :, None] * habit, LEAST).transpose(0, 2, 1))
+    n_kinds = wrong.shape[1]
+    kinds: Kinds = tuple(range(n_kinds)) if n_kinds <= KINDS else np.arange(n_kinds)
     return Voices(
-        given.group.copy(), tuple(range(wrong.shape[1])), np.ascontiguousarray(reliable[:, :, 1]), wrong, habit,
+        given.group.copy(), kinds, np.ascontiguousarray(reliable[:, :, 1]), wrong, habit,
         np.einsum("gkd->gd", habit),
     )  # fmt: skip
 

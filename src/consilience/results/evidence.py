@@ -12,6 +12,7 @@ import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard
 from consilience.kernels import numpy_, numpy_partition
+from consilience.kernels.lures import unfolded
 from consilience.kernels.state import Beliefs, Evidence, Globals, Partition, Prior
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def evidence_of(shard: Shard, found: Globals, prior: Prior | Beliefs) -> Evidenc
     """What each group says about each of these objects."""
     shard, near, groups = _near(shard, found)
     if isinstance(near, Partition) and isinstance(prior, Beliefs):
-        told = numpy_partition.evidence(shard, near.grouping(), prior)
+        told = numpy_partition.evidence(shard, *unfolded(near.grouping(), prior))
     else:
         assert isinstance(prior, Prior)
         told = numpy_.evidence(shard, near, prior)
@@ -72,7 +73,7 @@ def truth_without(shard: Shard, found: Globals, prior: Prior | Beliefs, silent: 
     )
     copies, near, _ = _near(copies, found)
     if isinstance(near, Partition) and isinstance(prior, Beliefs):
-        truth = numpy_partition.partition(copies, near.grouping(), prior)[0].truth
+        truth = numpy_partition.partition(copies, *unfolded(near.grouping(), prior))[0].truth
     else:
         assert isinstance(prior, Prior)
         truth = numpy_.structured(copies, near, prior)[0].truth

@@ -107,13 +107,16 @@ def _check_groups(found: Globals, prior: Prior | Beliefs | None, n_sources: int)
         _require(found.habit.shape == (*shape, prior.n_labels), "habit is of another shape")
         _require(prior.reliability.shape == (prior.n_kinds, 2), "reliability is of another shape")
         _require(prior.habit.shape == (prior.n_kinds,), "the strengths of habits are of another shape")
+        _require(prior.lured.shape == (prior.n_kinds,), "lured is of another shape")
+        _require(bool(np.all(prior.lured < 1)), "lured holds what is no probability")
     if prior is not None:
         parts += [(field.name, getattr(prior, field.name)) for field in fields(prior)]
     for name, part in parts:
         _numbers(part, name)
         number = np.asarray(part)
-        # Of a kind that does not occur all shares are 0.
-        is_right = np.all(number >= 0) and np.any(number) if name == "share" else np.all(number > 0)
+        # Of a kind that does not occur all shares are 0; and there may be no lures.
+        may_be_zero = name == "lured" or (name == "share" and np.any(number))
+        is_right = np.all(number >= 0) if may_be_zero else np.all(number > 0)
         _require(bool(is_right), f"{name} holds what is not positive")
 
 

@@ -228,8 +228,10 @@ def read_fit(
 
 
 def _stored(prefix: str, kind: type[T], arrays: Mapping[str, Any]) -> T:
-    """A part of the state as it was; single numbers come back as such."""
-    values = {field.name: arrays[f"{prefix}_{field.name}"] for field in fields(kind)}  # type: ignore[arg-type]
+    """A part of the state as it was; single numbers come back as such. What an earlier version did not have is as it is
+    by default."""
+    names = {field.name: f"{prefix}_{field.name}" for field in fields(kind)}  # type: ignore[arg-type]
+    values = {name: arrays[kept] for name, kept in names.items() if kept in arrays or name != "lured"}
     return kind(**{name: value if value.ndim else float(value) for name, value in values.items()})
 
 

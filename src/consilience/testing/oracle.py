@@ -380,6 +380,12 @@ class GroupingResult:
     counts: list[float]
     objects: list[float]
     """Each object's part of the bound."""
+    lured: list[float]
+
+
+Class = tuple[int, int]
+"""An object's kind and its lure."""
+NO_LURE, LURED = -1, 2
 
 
 def log_urn(said: list[int], opinion: int, size: int, beliefs: Beliefs) -> float:
@@ -397,11 +403,12 @@ def log_urn(said: list[int], opinion: int, size: int, beliefs: Beliefs) -> float
 
 def stories(
     shard: Shard, given: Grouping, beliefs: Beliefs, m: int
-) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int, int], dict[tuple[int, int], float]]]:
-    """All that may have happened on object m: what kind it is (d) and what is true (z); for every group with claims,
-    whether it is reliable (r) and what its opinion is (s).
+) -> tuple[dict[tuple[Class, int], float], dict[tuple[int, Class, int], dict[tuple[int, int], float]]]:
+    """All that may have happened on object m: what kind it is and what its lure is, if there are lures (c = (d, w)),
+    and what is true (z); for every group with claims, whether it is reliable or goes by its habit, or by the lure
+    (r = 1, 0, LURED), and what its opinion is (s).
 
-    Returns ln p(d, z), and for (group, d, z) a dict of (r, s) to ln p(r, s, claims | d, z), u and ξ at exp E ln.
+    Returns ln p(c, z), and for (group, c, z) a dict of (r, s) to ln p(r, s, claims | c, z), u and ξ at exp E ln.
     Value `size` is the one that nobody claims.
     """
     start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
@@ -409,17 +416,20 @@ def stories(
     domain = size + (float(shard.log_unclaimed[m]) > -np.inf)
     has_labels = beliefs.n_labels > 1
     label = [int(shard.label[start + k]) if has_labels and k < size else 0 for k in range(domain)]
-    truths: dict[tuple[int, int], float] = {}
+    lures = list(range(beliefs.n_labels)) if beliefs.lured.any() else [NO_LURE]
+    truths: dict[tuple[Class, int], float] = {}
     for d in range(beliefs.n_kinds):
-        for z in range(domain):
-            log_z = float(shard.log_truth[start + z] if z < size else shard.log_unclaimed[m])
-            if log_z > -np.inf and beliefs.share[d, label[z]] > 0:
-                truths[d, z] = log_z + log(beliefs.share[d, label[z]])
+        for w in lures:
+            for z in range(domain):
+                log_z = float(shard.log_truth[start + z] if z < size else shard.log_unclaimed[m])
+                is_possible = log_z > -np.inf and beliefs.share[d, label[z]] > 0
+                if is_possible and (w == NO_LURE or label[z] != w):
+                    truths[(d, w), z] = log_z + log(beliefs.share[d, label[z]] / max(len(lures) - 1, 1))
     said: dict[int, list[int]] = {}
     for i in range(shard.first_claim[m], shard.first_claim[m + 1]):
         group = int(given.group[shard.claim_source[i]])
         said.setdefault(group, []).append(int(shard.claim_candidate[i]) - start)
-    happened: dict[tuple[int, int, int], dict[tuple[int, int], float]] = {}
+    happened: dict[tuple[int, Class, int], dict[tuple[int, int], float]] = {}
     for group, values in said.items():
         urn = [log_urn(values, s, domain, beliefs) for s in range(domain)]
         for d in range(beliefs.n_kinds):
@@ -429,12 +439,19 @@ def stories(
             ]
             log_x = [float(digamma(x) - digamma(sum(given.habit[group, d]))) for x in given.habit[group, d]]
             by_habit = {
-                (0, s): log_u[0] + (log_x[label[s]] if has_labels else -log(domain)) + urn[s]
+                (0, s): log_u[0]
+                + log(1 - beliefs.lured[d])
+                + (log_x[label[s]] if has_labels else -log(domain))
+                + urn[s]
                 for s in range(domain)
             }
-            for z in range(domain):
-                if (d, z) in truths:
-                    happened[group, d, z] = {(1, z): log_u[1] + urn[z], **by_habit}
+            for w in lures:
+                lured = {}
+                if w != NO_LURE and beliefs.lured[d] > 0:
+                    lured = {(LURED, label.index(w)): log_u[0] + log(beliefs.lured[d]) + urn[label.index(w)]}
+                for z in range(domain):
+                    if ((d, w), z) in truths:
+                        happened[group, (d, w), z] = {(1, z): log_u[1] + urn[z], **by_habit, **lured}
     return truths, happened
 
 
@@ -447,6 +464,7 @@ def partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> GroupingResult
     habit = [[[0.0] * n_labels for _ in range(n_kinds)] for _ in range(n_groups)]
     share = [[0.0] * n_labels for _ in range(n_kinds)]
     counts = [0.0] * 4
+    lured = [0.0] * n_kinds
     eta, theta = beliefs.true_count, beliefs.false_count
     for m in range(shard.n_objects):
         start, stop = int(shard.first_candidate[m]), int(shard.first_candidate[m + 1])
@@ -456,14 +474,14 @@ def partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> GroupingResult
         truths, happened = stories(shard, given, beliefs, m)
         groups = sorted({group for group, _, _ in happened})
         log_joint = {
-            (d, z): log_p + sum(log_sum(happened[group, d, z].values()) for group in groups)
-            for (d, z), log_p in truths.items()
+            (c, z): log_p + sum(log_sum(happened[group, c, z].values()) for group in groups)
+            for (c, z), log_p in truths.items()
         }
         objects.append(log_sum(log_joint.values()))
         q = {key: exp(value - objects[-1]) for key, value in log_joint.items()}
-        claimed = [sum(q.get((d, z), 0.0) for d in range(n_kinds)) for z in range(size)]
+        claimed = [sum(weight for (_, y), weight in q.items() if y == z) for z in range(size)]
         truth += [each / sum(claimed) for each in claimed]
-        for (d, z), weight in q.items():
+        for ((d, _), z), weight in q.items():
             share[d][label[z]] += weight
         for group in groups:
             said = [
@@ -476,16 +494,17 @@ def partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> GroupingResult
             gain_total = rising_slope(eta + (domain - 1) * theta, len(said))
             counts[1] += gain_total
             counts[3] += (domain - 1) * gain_total
-            for (d, z), weight in q.items():
-                total = log_sum(happened[group, d, z].values())
-                for (r, s), log_p in happened[group, d, z].items():
+            for (c, z), weight in q.items():
+                d, total = c[0], log_sum(happened[group, c, z].values())
+                for (r, s), log_p in happened[group, c, z].items():
                     each = weight * exp(log_p - total)
-                    reliable[group][d][r] += each
+                    reliable[group][d][r == 1] += each
+                    lured[d] += each * (r == LURED)
                     if r == 0 and n_labels > 1:
                         habit[group][d][label[s]] += each
                     counts[0] += each * gain_true[s]
                     counts[2] += each * (sum(gain_false) - gain_false[s])
-    return GroupingResult(truth, reliable, habit, share, counts, objects)
+    return GroupingResult(truth, reliable, habit, share, counts, objects, lured)
 
 
 def rising_slope(x: float, n: int) -> float:
@@ -550,15 +569,18 @@ def sample_partition_terms(
             domain = size + (float(shard.log_unclaimed[m]) > -np.inf)
             active = sorted({group for group, _, _ in happened})
             log_q = {
-                (d, z): log_p + sum(log_sum(happened[group, d, z].values()) for group in active)
-                for (d, z), log_p in truths.items()
+                (c, z): log_p + sum(log_sum(happened[group, c, z].values()) for group in active)
+                for (c, z), log_p in truths.items()
             }
-            (d, z), log_drawn = draw_one(log_q, rng)
-            objects += truths[d, z] - log_drawn
+            (c, z), log_drawn = draw_one(log_q, rng)
+            d = c[0]
+            objects += truths[c, z] - log_drawn
             for group in active:
-                (r, s), log_drawn = draw_one(happened[group, d, z], rng)
+                (r, s), log_drawn = draw_one(happened[group, c, z], rng)
                 objects -= log_drawn
-                objects += log(u[group, d] if r else 1 - u[group, d])
+                objects += log(u[group, d] if r == 1 else 1 - u[group, d])
+                if r != 1:
+                    objects += log(beliefs.lured[d] if r == LURED else 1 - beliefs.lured[d])
                 if r == 0 and beliefs.n_labels > 1:
                     objects += log_x[group, d][int(shard.label[start + s])]
                 elif r == 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from consilience.claims.encoding import Claims
@@ -105,6 +107,15 @@ def random_beliefs(seed: int, n_labels: int, n_kinds: int = 2) -> Beliefs:
         share=share / share.sum(),
         concentration=float(rng.gamma(1.0, 2.0 * 5 ** rng.integers(3)) + 0.1),
     )
+
+
+def random_lures(beliefs: Beliefs, seed: int) -> Beliefs:
+    """The same with lures, where there are more than two labels: on one kind that occurs, or on all."""
+    if beliefs.n_labels <= 2:
+        return beliefs
+    rng = np.random.default_rng([seed, 5])
+    lured = rng.beta(1.0, 1.5, beliefs.n_kinds) * beliefs.share.any(axis=1)
+    return replace(beliefs, lured=lured * (rng.random(beliefs.n_kinds) < 0.8))
 
 
 def random_grouping(claims: Claims, beliefs: Beliefs, seed: int) -> Grouping:

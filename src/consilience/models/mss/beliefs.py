@@ -44,6 +44,9 @@ HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
 """Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
+LURED, MOST_LURED = 0.3, 0.999
+"""How probable it is, at first and at most, that an unreliable group falls for the lure of an object, if there are
+lures."""
 LONG, SURE = np.array([5.0, 2.0]), np.ones(2)
 """Steps that η and θ take at a time: one at a time they creep, and with more θ swings about."""
 NEAR = 0.01
@@ -90,6 +93,11 @@ def of_one_kind(beliefs: Beliefs) -> Beliefs:
     return replace(beliefs, reliability=RELIABILITY.copy(), habit=habit, share=share)
 
 
+def with_lures(beliefs: Beliefs) -> Beliefs:
+    """The same, but that on every kind that occurs strangers fall for a lure."""
+    return replace(beliefs, lured=np.where(beliefs.share.any(axis=1), LURED, 0.0))
+
+
 def _habit_at_start(n_labels: int) -> float:
     return max(HABIT, n_labels * SMALLEST_HABIT)
 
@@ -119,6 +127,10 @@ def learn(
         grouping = update_groups(stats, given, learned)
     share = (from_fixed(stats.share) + 1) * (beliefs.share > 0)
     learned = replace(learned, share=share / share.sum())
+    if beliefs.lured.any():
+        careless = from_fixed(stats.reliable)[:, :, 0].sum(axis=0)
+        lured = from_fixed(stats.lured) / np.where(careless > 0, careless, 1.0)
+        learned = replace(learned, lured=np.clip(np.round(lured, DIGITS), 0.0, MOST_LURED))
     if counts:
         learned = _learn_counts(from_two_words(stats.counts), learned, SURE if is_sure else LONG)
     if concentration:

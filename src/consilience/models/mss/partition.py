@@ -107,7 +107,7 @@ def best_partition(
         best = grown[0][0]
         close = [0]
         for i, (story, _) in enumerate(grown[1:], 1):
-            if is_close(story.bound, best.bound) and 1 - search.agreement(story, best) > DIFFERENT:
+            if is_other(search, story, best):
                 close.append(i)
                 rivals.append(Rival(search, story, best.bound))
 
@@ -126,6 +126,26 @@ def best_partition(
             settling, search = np.random.default_rng([seed, MOVES + 1]), replace(search, path=path)
             grown[0] = search.settle(search.gather(best, settling), settling), path
         return grown
+
+    def lured(grown: Told) -> Told:
+        """The best story, and those that are close and different, with lures where strangers fall for them: of a large
+        table where it shows on few objects."""
+        search = replace(whole, table=few, path=path_of("lures"))
+        if many is not few:
+            on_few = search.converge(search.carried(grown[0][0]), sweeps=FEW_SWEEPS)
+            if search.lured(on_few) is on_few:
+                return grown
+            search = replace(whole, table=many)
+        close = [i for i, (story, _) in enumerate(grown) if i == 0 or is_other(search, story, grown[0][0])]
+
+        def tempt(i: int) -> tuple[Story, Path]:
+            (story, path), moving = grown[i], path_of("lures", i + 1)
+            story = replace(search, path=moving).lured(story)
+            path.records.extend(moving.records)
+            return story, path
+
+        tempted = search.table.runner.map(tempt, close, stop)
+        return _best_first(tempted + [each for i, each in enumerate(grown) if i not in close])
 
     def grown_on_samples(concentration: float | None, again: str = "") -> Told:
         """Of a large table stories that were moved further: copiers who are not together yet are no strangers."""
@@ -146,6 +166,8 @@ def best_partition(
         )
     if many is few:
         grown = further(grown, whole.concentration, again)
+    plain = grown[0][0]  # what rivals, that have no lures, are compared with
+    grown = lured(grown)
     if many is not whole.table:
         grown = carry(grown, "all objects", whole)
         best, path = grown[0]
@@ -160,13 +182,18 @@ def best_partition(
         trace=path.rising(best.bound),
         converged=best.converged,
         design_effect=effect,
-        rivals=sorted((rival.told(best) for rival in rivals), key=lambda told: told["behind"]),
+        rivals=sorted((rival.told(plain) for rival in rivals), key=lambda told: told["behind"]),
     )
 
 
 def is_close(bound: float, highest: float) -> bool:
     """Whether a story explains the claims nearly as well as the best."""
     return highest - bound < max(DOUBT, CLOSE * abs(highest))
+
+
+def is_other(search: Search, story: Story, best: Story) -> bool:
+    """Whether it explains the claims nearly as well, and decides otherwise."""
+    return is_close(story.bound, best.bound) and 1 - search.agreement(story, best) > DIFFERENT
 
 
 def _best_first(grown: Told) -> Told:

@@ -23,6 +23,7 @@ from scipy import sparse
 from consilience.claims.encoding import Float, Int
 from consilience.errors import BoundError, CheckpointError
 from consilience.kernels.choose import Kernel
+from consilience.kernels.lures import folded, unfolded
 from consilience.kernels.numpy_partition import group_divergence, log_partition, update_groups
 from consilience.kernels.state import (
     Beliefs,
@@ -33,7 +34,7 @@ from consilience.kernels.state import (
     from_fixed,
     from_two_words,
 )
-from consilience.models.mss.beliefs import learn, log_prior, of_one_kind, start_beliefs
+from consilience.models.mss.beliefs import learn, log_prior, of_one_kind, start_beliefs, with_lures
 from consilience.models.mss.starts import (
     MOST_SHARING,
     MOST_SOURCES,
@@ -68,6 +69,8 @@ BIG = 0.1
 MOST_MERGES, MOST_SPLITS = 10, 3
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
+MOST_OF_CLASSES = 1_000_000
+"""Groups by label and lure, at the most, for lures to be looked for."""
 DEAREST = 690.0
 """The largest ln κ of doubted groups: κ must be a number."""
 
@@ -176,6 +179,19 @@ class Search:
             if story is before:
                 break
         return story
+
+    def lured(self, story: Story) -> Story:
+        """Where there are labels, and more than two: the story with lures, if strangers fall for the same mistakes. It
+        is the last move, and nobody is moved after it: where copiers are not yet together, what they copy is a lure."""
+        n_labels, n_groups = self.table.n_labels, np.count_nonzero(story.grouping.size)
+        if n_labels <= 2 or n_groups * n_labels**2 > MOST_OF_CLASSES:
+            return story
+
+        def tempted() -> Story:
+            begun = self._evaluate(story.grouping, with_lures(story.beliefs))
+            return self._better(story, self._ascend(begun, True, self.max_sweeps, above=story.bound))
+
+        return self._repeat(tempted)
 
     def carried(self, story: Story) -> Story:
         """A story that grew on fewer objects, on these."""
@@ -433,8 +449,9 @@ class Search:
         occupied = np.flatnonzero(size)
         is_full = len(occupied) == len(size)
         some = grouping if is_full else grouping.of_groups(occupied)
-        locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, some, beliefs)
-        stats = self.kernel.completed(stats, some, beliefs)
+        classes = unfolded(some, beliefs)
+        locals_, stats = table.runner.map_sum(self.kernel.partition, table.shards, *classes)
+        stats = folded(self.kernel.completed(stats, *classes), some, beliefs)
         stats = stats if is_full else stats.among(occupied, len(size))
         n_objects = round(float(from_fixed(stats.share).sum()))
         terms = {
