@@ -14,7 +14,7 @@ from consilience.kernels.choose import choose
 from consilience.kernels.lures import folded, unfolded
 from consilience.kernels.numba_partition import _partition, partition
 from consilience.kernels.numba_relocate import _relocate, relocate
-from consilience.kernels.numpy_partition import group_divergence, log_partition, update_groups
+from consilience.kernels.numpy_partition import evidence, group_divergence, log_partition, update_groups
 from consilience.kernels.state import Grouping, expected_log, from_fixed, from_two_words
 from consilience.kernels.weights import counts_of
 from consilience.models.base import truth_prior
@@ -102,6 +102,24 @@ def test_local_step_equals_the_slow_loops(engine):
     assert n_lured >= 10
     assert domain_sizes >= set(range(1, 21))
     assert max(depths) > 64
+
+
+def test_what_groups_add_adds_up_where_there_are_lures():
+    n_lured = 0
+    for seed in range(60):
+        _, shard, given, beliefs = table(seed, lured=True)
+        if not beliefs.lured.any():
+            continue
+        n_lured += 1
+        expected = oracle.partition(shard, given, beliefs).truth
+        told = evidence(shard, *unfolded(given, beliefs))
+        nats = told.before + np.bincount(told.cell_candidate, told.cell_nats, minlength=shard.n_candidates)
+        weight = np.exp(
+            nats - np.maximum.reduceat(nats, shard.first_candidate[:-1])[shard.candidate_object()]
+        )
+        total = np.bincount(shard.candidate_object(), weight)[shard.candidate_object()]
+        close(weight / total, expected, 1e-9)
+    assert n_lured > 5
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])

@@ -139,7 +139,7 @@ def test_a_driver_that_was_stopped_goes_on_from_its_checkpoint(folder: Path, tmp
     spread = cluster.Ray(shards=4).read(folder)
     again = MODEL.fit(spread, checkpoint=path, progress=lambda stage, *_: heard.append(stage))
     assert not path.exists()
-    assert {stage.removesuffix(" anew") for stage in heard} <= {"more objects", "all objects"}
+    assert {stage.removesuffix(" anew") for stage in heard} <= {"more objects", "lures", "all objects"}
     assert_same(again, MODEL.fit(cs.read_claims(folder)))
 
 

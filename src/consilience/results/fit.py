@@ -53,9 +53,10 @@ class Fit:
     """The values in force where the settings left them open: decided by the data, or by the other settings.
 
     Of MSS by its default inference (docs/theory/model.md): `true_count`, `false_count` (η, θ), `reliability` (b by
-    kind, of r = 0 and 1), `habit` (h by kind), `share` (p by kind and label), `concentration` (κ), `shared_errors` (ρ,
-    how far groups err together) and `design_effect` (T, by how much groups were doubted for it; 1: not at all).
-    Of a kind whose share is 0, b and h are where they began."""
+    kind, of r = 0 and 1), `habit` (h by kind), `share` (p by kind and label), `concentration` (κ), `lured` (f by kind:
+    how probable it is that an unreliable group falls for the lure of an object; 0 where there are no lures),
+    `shared_errors` (ρ, how far groups err together) and `design_effect` (T, by how much groups were doubted for it; 1:
+    not at all). Of a kind whose share is 0, b and h are where they began."""
     claims: Claims
     truth: Float
     decision: Int

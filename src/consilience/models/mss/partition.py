@@ -23,7 +23,8 @@ CLOSE = 0.005
 DIFFERENT = 0.02
 """Two stories are different beyond this share of the objects."""
 HOPELESS = 2 * CLOSE
-"""A story this share of the bound behind on more objects than it grew on will not win, and is swept no further."""
+"""A story this share of the bound behind is out of the question. It is swept no further on more objects than it grew
+on; and where it is the one without lures, there are lures."""
 ROUGH = 10.0
 """How many times the tolerance is enough on a sample, if sources are moved on a larger one after it: which objects were
 drawn moves the bound by far more."""
@@ -80,7 +81,7 @@ def best_partition(
             longer.swept = path.swept + len(path.records)
             carried.append((replace(search, path=longer).carried(story), longer))
         highest = max(story.bound for story, _ in carried)
-        within = highest - max(DOUBT, HOPELESS * abs(highest))
+        within = highest - decisive(highest)
         return _best_first(
             [
                 (replace(search, path=path).converge(story, sweeps=FEW_SWEEPS), path)
@@ -128,19 +129,19 @@ def best_partition(
         return grown
 
     def lured(grown: Told) -> Told:
-        """The best story, and those that are close and different, with lures where strangers fall for them: of a large
-        table where it shows on few objects."""
+        """The best story, and those that are close and different, with lures where without them it is out of the
+        question: of a large table where that shows on few objects."""
         search = replace(whole, table=few, path=path_of("lures"))
         if many is not few:
             on_few = search.converge(search.carried(grown[0][0]), sweeps=FEW_SWEEPS)
-            if search.lured(on_few) is on_few:
+            if search.lured(on_few, on_few.bound + decisive(on_few.bound)) is on_few:
                 return grown
             search = replace(whole, table=many)
         close = [i for i, (story, _) in enumerate(grown) if i == 0 or is_other(search, story, grown[0][0])]
 
         def tempt(i: int) -> tuple[Story, Path]:
             (story, path), moving = grown[i], path_of("lures", i + 1)
-            story = replace(search, path=moving).lured(story)
+            story = replace(search, path=moving).lured(story, story.bound + decisive(story.bound))
             path.records.extend(moving.records)
             return story, path
 
@@ -189,6 +190,11 @@ def best_partition(
 def is_close(bound: float, highest: float) -> bool:
     """Whether a story explains the claims nearly as well as the best."""
     return highest - bound < max(DOUBT, CLOSE * abs(highest))
+
+
+def decisive(bound: float) -> float:
+    """How far above a story another must be for it to be out of the question."""
+    return max(DOUBT, HOPELESS * abs(bound))
 
 
 def is_other(search: Search, story: Story, best: Story) -> bool:

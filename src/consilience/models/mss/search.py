@@ -180,16 +180,19 @@ class Search:
                 break
         return story
 
-    def lured(self, story: Story) -> Story:
-        """Where there are labels, and more than two: the story with lures, if strangers fall for the same mistakes. It
-        is the last move, and nobody is moved after it: where copiers are not yet together, what they copy is a lure."""
+    def lured(self, story: Story, above: float) -> Story:
+        """Where there are labels, and more than two: the story with lures, if that ends above a bound.
+
+        It is the last move, and nobody is moved after it: where copiers are not together, what they copy is a lure.
+        """
         n_labels, n_groups = self.table.n_labels, np.count_nonzero(story.grouping.size)
         if n_labels <= 2 or n_groups * n_labels**2 > MOST_OF_CLASSES:
             return story
 
         def tempted() -> Story:
             begun = self._evaluate(story.grouping, with_lures(story.beliefs))
-            return self._better(story, self._ascend(begun, True, self.max_sweeps, above=story.bound))
+            other = self._ascend(begun, True, self.max_sweeps, above)
+            return other if other.bound > above else story
 
         return self._repeat(tempted)
 
