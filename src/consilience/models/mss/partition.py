@@ -149,9 +149,8 @@ def best_partition(
         return _best_first(tempted + [each for i, each in enumerate(grown) if i not in close])
 
     def grown_on_samples(concentration: float | None, again: str = "") -> Told:
-        """Of a large table stories that were moved further: copiers who are not together yet are no strangers."""
-        grown = starts(concentration, again)
-        return grown if many is few else further(grown, concentration, again)
+        """Stories that were moved further: copiers who are not together yet are no strangers."""
+        return further(starts(concentration, again), concentration, again)
 
     grown, again = grown_on_samples(whole.concentration), ""
     undoubting = replace(whole, table=many)
@@ -165,8 +164,6 @@ def best_partition(
         rivals.extend(
             Rival(undoubting, story, highest) for story, _ in before if is_close(story.bound, highest)
         )
-    if many is few:
-        grown = further(grown, whole.concentration, again)
     plain = grown[0][0]  # what rivals, that have no lures, are compared with
     grown = lured(grown)
     if many is not whole.table:
