@@ -15,6 +15,7 @@ import numpy as np
 
 from consilience.kernels import numpy_partition
 from consilience.kernels.choose import choose
+from consilience.kernels.lures import folded, unfolded
 from consilience.kernels.numpy_partition import update_groups
 from consilience.kernels.state import from_fixed, from_two_words
 from consilience.models.base import truth_prior
@@ -24,7 +25,7 @@ from consilience.models.estimates import ThreeEstimates
 from consilience.models.mss.model import MSS
 from consilience.models.mss.table import with_domains
 from consilience.models.truthfinder import TruthFinder
-from consilience.testing.strategies import random_beliefs, random_claims, random_grouping
+from consilience.testing.strategies import random_beliefs, random_claims, random_grouping, random_lures
 
 TOLERANCE = {
     "truth": 1e-9,
@@ -91,6 +92,28 @@ def test_sweeps_are_the_references_and_relocations_move_alike(device):
             assert (moved, abs(gain - risen) < 1e-6) == (n_moved, True), seed
             together, apart = (each.group[:, None] == each.group for each in (reference, grouping))
             assert np.array_equal(together, apart), seed
+
+
+def test_sweeps_with_lures_are_the_references(device):
+    n_lured = 0
+    for seed in range(60):
+        shard, given, beliefs = table(seed)
+        beliefs = random_lures(beliefs, seed)
+        if not beliefs.lured.any():
+            continue
+        n_lured += 1
+        classes = unfolded(given, beliefs)
+        with on(device) as kernel:
+            truth, stats = kernel.partition(shard, *classes)
+            found, stats = np.asarray(truth.truth), folded(kernel.completed(stats, *classes), given, beliefs)
+        expected, reference = numpy_partition.partition(shard, *classes)
+        reference = folded(reference, given, beliefs)
+        close(expected.truth, found, TOLERANCE["truth"])
+        close(from_two_words(reference.terms), from_two_words(stats.terms), TOLERANCE["truth"])
+        for name in ("reliable", "habit", "share", "lured"):
+            one, other = (from_fixed(getattr(each, name)) for each in (reference, stats))
+            close(one, other, TOLERANCE["statistics"])
+    assert n_lured > 5
 
 
 def test_a_table_without_room_on_the_device_gives_the_same_bits(device):

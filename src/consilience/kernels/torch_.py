@@ -499,9 +499,10 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     joint = prior + _sum(nats, to, prior.shape[1])
     owners = torch.cat([owner, torch.arange(n_objects, device=where)])
     by_kind = _logsumexp(joint, owners, n_objects)
-    evidence = torch.logsumexp(by_kind, dim=0)
+    highest = by_kind.amax(dim=0)
+    evidence = highest + torch.log(_over_kinds(torch.exp(by_kind - highest)))
     joint = torch.exp(joint - evidence[owners])
-    claimed = joint[:, : shard.n_candidates].sum(dim=0)
+    claimed = _over_kinds(joint[:, : shard.n_candidates])
     of_claimed = _sum(claimed, owner, n_objects)[owner]
     truth = torch.where(of_claimed > 0, claimed / of_claimed, 1 / sizes[owner].double())
 
@@ -517,7 +518,7 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
     share = torch.zeros((n_labels, n_kinds), dtype=torch.int64, device=where)
     share.index_add_(0, torch.cat([label, torch.zeros_like(sizes)]), _fixed(joint.T))
 
-    held = (right + wrong_cell).sum(dim=0)
+    held = _over_kinds(right + wrong_cell)
     every = _sum(slope_false, pair, n_pairs)[pair]
     slope = torch.digamma(prior_total + total) - torch.digamma(prior_total)
     counts = (held * slope_true, slope, held * (every - slope_false), (domain - 1) * slope)
@@ -530,6 +531,11 @@ def _partition(shard: Shard, given: Grouping, beliefs: Beliefs) -> tuple[Locals,
         terms=_two_words(evidence)[None],
         single=np.zeros(_singles_shape(n_groups, n_labels, n_kinds), np.int64),
     )
+
+
+def _over_kinds(rows: torch.Tensor) -> torch.Tensor:
+    """The sum of rows, one after the other: as in `numpy_partition`."""
+    return reduce(torch.add, rows)
 
 
 def _singles_shape(n_groups: int, n_labels: int, n_kinds: int) -> tuple[int, int, int]:
