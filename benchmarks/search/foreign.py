@@ -97,6 +97,15 @@ def panel(rng: np.random.Generator) -> Foreign:
     return _labelled(source, object_, np.where(is_known, truth, guess)[source, object_], truth)
 
 
+def replies(rng: np.random.Generator) -> Foreign:
+    """A panel whose answers are open: as `panel`, but what is said of one question cannot be said of another."""
+    labelled = panel(rng)
+    of, said = (np.asarray(labelled.claims[name], str) for name in ("object", "value"))
+    spelt = pa.array(np.char.add(np.char.add(of, "-"), said))
+    claims = labelled.claims.set_column(2, "value", spelt)
+    return Foreign(claims, {name: f"{name}-{value}" for name, value in labelled.truth.items()}, "claimed")
+
+
 def listings(rng: np.random.Generator) -> Foreign:
     """Open values, as of bookshops: mistakes of one's own or that lie near, and groups that repeat a leader."""
     n_sources, n_objects = _between(rng, 20, 200), _between(rng, 60, 500)
@@ -132,7 +141,7 @@ def versions(rng: np.random.Generator) -> Foreign:
 
 
 KINDS: dict[str, Callable[[np.random.Generator], Foreign]] = {
-    each.__name__: each for each in (crowd, copiers, panel, listings, versions)
+    each.__name__: each for each in (crowd, copiers, panel, replies, listings, versions)
 }
 
 
