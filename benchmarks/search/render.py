@@ -108,8 +108,8 @@ def page() -> list[str]:
             "Simulated tables that break the model's assumptions, forty of each kind, sizes and skills drawn for each",
             "(`benchmarks/search/foreign.py`): a *crowd* that never copies; *copiers* who repeat a leader, partly,",
             "with labels; a *panel* of models of a few families that share, in part, what they know and what they fall",
-            "for, and *replies* of such a panel that do not recur as labels do; *listings* of open values; *versions*, where sources mean different things or are late. *Lost* and",
-            "*warned* as above.",
+            "for, and *replies* of such a panel that do not recur as labels do; *listings* of open values; *versions*,",
+            "where sources mean different things or are late. *Lost* and *warned* as above.",
             "",
         ]
         lines += table(["kind", "tables", *FOREIGN, *AGAINST], rows)
