@@ -64,6 +64,24 @@ def stopped(model: MSS, claims: cs.Claims, path: Path, after: int, **how: object
     return False
 
 
+def test_stopped_while_lures_are_tried_it_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    knows, rows = rng.uniform(0.3, 0.7, size=12), []
+    for m in range(300):
+        truth, lure = rng.choice(5, size=2, replace=False)
+        guess = np.where(rng.random(12) < 0.7, lure, rng.integers(5, size=12))
+        said = np.where(rng.random(12) < knows, truth, guess)
+        rows += [(f"s{n}", f"o{m}", f"v{value}") for n, value in enumerate(said)]
+    claims, heard = cs.read_claims(rows, domain="common"), list[str]()
+    whole = MSS().fit(claims, progress=lambda stage, *_: heard.append(stage))
+    assert max(whole.learned["lured"]) > 0
+    first = heard.index("lures") + 1
+    for after in (first + 1, (first + len(heard)) // 2, len(heard)):
+        path = tmp_path / f"{after}.checkpoint"
+        assert stopped(MSS(), claims, path, after, runner=Inline(threads=1))
+        assert_same(MSS().fit(claims, checkpoint=path), whole)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_stopped_anywhere_it_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
     model, claims = MODELS[name], made(7)

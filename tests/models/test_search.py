@@ -101,11 +101,32 @@ def test_lures_are_found_where_strangers_fall_for_them(monkeypatch):
     share = np.sum(fit.learned["share"], axis=1)
     assert share @ fit.learned["lured"] == pytest.approx(0.6, abs=0.15)
     assert fit.n_groups == 20
-    monkeypatch.setattr("consilience.models.mss.search.Search.lured", lambda search, story, above: story)
+    monkeypatch.setattr("consilience.models.mss.search.Search.tempt", lambda search, story, above: story)
     plain = MSS().fit(claims)
     assert fit.bound > plain.bound + 25
     assert fit.score(gold).accuracy > plain.score(gold).accuracy + 0.02
     assert fit.score(gold).log_loss < plain.score(gold).log_loss
+
+
+def test_lures_are_found_among_many_labels_too():
+    """There shared mistakes have been taken for members who do not follow their group: all must begin anew."""
+    claims, _ = panel(0.6, n_labels=20)
+    alone = MSS(concentration=1e300, n_starts=1).fit(claims)
+    assert np.sum(alone.learned["share"], axis=1) @ alone.learned["lured"] == pytest.approx(0.6, abs=0.15)
+
+
+def test_who_decides_otherwise_for_lures_says_so():
+    claims, _ = panel(0.6)
+    told = [warning for warning in MSS().fit(claims).warnings if warning.kind == "lures"]
+    assert len(told) == 1
+    assert 0.02 < told[0].data["share"] < 0.5
+
+
+def test_starts_that_agree_do_so_with_lures_as_well():
+    fit = MSS().fit(panel(0.6)[0])
+    first, second = fit.starts[:2]
+    assert first["bound"] - second["bound"] < 25
+    assert second["agreement"] > 0.97
 
 
 def test_where_nobody_is_lured_there_are_no_lures():

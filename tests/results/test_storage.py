@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 import consilience
 from consilience.errors import InputError, ResultFormatError
 from consilience.kernels.state import Beliefs, Partition
-from consilience.results import manifest
+from consilience.results import manifest, storage
 from consilience.results.fit import Fit
 from consilience.results.groups import groups_table
 from consilience.results.manifest import sealed
@@ -76,6 +77,23 @@ def test_a_partition_comes_back_and_explains_itself_as_before(
     for object_id in ids(fit.claims.objects).to_pylist():
         assert back.explain(object_id) == fit.explain(object_id)
     assert str(back.explain(object_id)) == str(fit.explain(object_id))
+
+
+def test_a_result_of_before_there_were_lures_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = partition_fit("common")
+    really = storage._arrays
+
+    def before(fit: Fit) -> dict[str, Any]:
+        return {name: array for name, array in really(fit).items() if name != "prior_lured"}
+
+    monkeypatch.setattr(storage, "_arrays", before)
+    fit.save(tmp_path / "out")
+    back = load(tmp_path / "out")
+    assert isinstance(back.prior, Beliefs)
+    assert back.prior.lured.tolist() == [0.0, 0.0]
+    assert_same(fit, back)
 
 
 def test_which_truths_were_given_comes_back(tmp_path: Path) -> None:
@@ -366,6 +384,7 @@ def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
 KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
+from typing import Any
 from tests.results.made_fits import random_fit
 from consilience.errors import ResultFormatError
 from consilience.results.storage import load, save

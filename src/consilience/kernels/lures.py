@@ -22,7 +22,8 @@ from consilience.kernels.state import Beliefs, Grouping, GroupingStats, from_fix
 
 @dataclass(frozen=True, eq=False)
 class Classes(Grouping):
-    """Groups by class of objects: reliabilities as on its kind, habits with its lure.
+    """Groups by class of objects, as a local step takes them: reliabilities as on its kind, habits with its lure. What
+    is known of groups, their parameters and how far these are from the prior, is kept by kind.
 
     log_u     : (n_groups, n_classes, 2)
     log_mixed : (n_groups, n_classes, n_labels) ln of what takes the place of exp E ln ξ
@@ -49,16 +50,12 @@ def unfolded(given: Grouping, beliefs: Beliefs) -> tuple[Grouping, Beliefs]:
     n = beliefs.n_labels
     share = np.repeat(beliefs.share / (n - 1), n, axis=0).reshape(-1, n, n)
     share[:, np.arange(n), np.arange(n)] = 0.0  # what is true is no lure
-    lured = beliefs.lured[:, None]
-    mixed = np.repeat((1 - lured) * np.exp(given.log_habit), n, axis=1)
-    mixed = mixed.reshape(len(given.habit), -1, n, n)
-    mixed[:, :, np.arange(n), np.arange(n)] += lured
     classes = Classes(
         given.group,
         np.repeat(given.reliability, n, axis=1),
         np.repeat(given.habit, n, axis=1),
         np.repeat(given.log_reliability, n, axis=1),
-        np.log(mixed).reshape(len(given.habit), -1, n),
+        np.log(_mixed(given, beliefs)).reshape(len(given.habit), -1, n),
     )
     by_class = replace(
         beliefs,
@@ -76,14 +73,12 @@ def folded(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingS
     if not beliefs.lured.any():
         return stats
     n, n_kinds, n_groups = beliefs.n_labels, beliefs.n_kinds, len(given.habit)
-    every, lured = np.arange(n), beliefs.lured[:, None]
-    xi = np.exp(given.log_habit)
-    mixed = np.repeat((1 - lured) * xi, n, axis=1).reshape(n_groups, n_kinds, n, n)
-    mixed[:, :, every, every] += lured
+    every, f, mixed = np.arange(n), beliefs.lured[:, None], _mixed(given, beliefs)
     rest = from_fixed(stats.habit_rest).reshape(n_groups, n_kinds, n, 1)
     opinion = from_fixed(stats.habit).reshape(n_groups, n_kinds, n, n) + rest * mixed
-    of_lure = opinion[:, :, every, every] * (lured / mixed[:, :, every, every])
-    opinion[:, :, every, every] *= (1 - lured) * xi / mixed[:, :, every, every]
+    lure, of_both = opinion[:, :, every, every], mixed[:, :, every, every]
+    of_lure = lure * (f / of_both)
+    opinion[:, :, every, every] = lure * ((1 - f) * np.exp(given.log_habit) / of_both)
     return replace(
         stats,
         reliable=stats.reliable.reshape(n_groups, n_kinds, n, 2).sum(axis=2),
@@ -92,3 +87,12 @@ def folded(stats: GroupingStats, given: Grouping, beliefs: Beliefs) -> GroupingS
         share=stats.share.reshape(n_kinds, n, n).sum(axis=1),
         lured=to_fixed(of_lure.sum(axis=(0, 2))),
     )
+
+
+def _mixed(given: Grouping, beliefs: Beliefs) -> Float:
+    """(n_groups, n_kinds, n_labels, n_labels) by lure, how probable each label is where a group is unreliable. It is
+    never 0: habits that are at least as strong as they may be do not get that uneven."""
+    n, f = beliefs.n_labels, beliefs.lured[:, None]
+    mixed: Float = np.repeat(((1 - f) * np.exp(given.log_habit))[:, :, None], n, axis=2)
+    mixed[:, :, np.arange(n), np.arange(n)] += f
+    return mixed

@@ -64,7 +64,7 @@ class Lone(NamedTuple):
     """A source, on its own: its claims, what it is like, and what `_lone` leaves of it.
 
     kinds           : (n_kinds,)            as in Voices
-    here, elsewhere : (n_claims, n_kinds)     q(d, its claim is true), q(d, it is not), without it
+    here, elsewhere : (n_claims, n_kinds)   q(d, its claim is true), q(d, it is not), without it
     domain, label   : (n_claims,)           K and the claim's label, -1 where there are none
     chance          : (n_claims,)           probability of each claim, as `_lone` found it last
     beta, alpha     : (n_kinds, 2), (n_kinds, n_labels)   parameters of q(u) and q(ξ)

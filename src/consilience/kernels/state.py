@@ -105,9 +105,10 @@ class Globals:
 class Beliefs:
     """What the partition inference believes before it looks at a group or an object; learned from all of them.
 
-    Objects come in KINDS kinds (axis d below): the sources' reliability, and the shares of the labels, may differ
-    between kinds. On a common label set an unreliable group answers by a habit of its own, a distribution over labels;
-    elsewhere any value of the domain is as likely as another, and there is one label.
+    Objects come in KINDS kinds (axis d below; for a local step in more, which are classes: `lures`): the sources'
+    reliability, and the shares of the labels, may differ between kinds. On a common label set an unreliable group
+    answers by a habit of its own, a distribution over labels; elsewhere any value of the domain is as likely as
+    another, and there is one label.
 
     true_count    : η, soft count of the group's opinion
     false_count   : θ, soft count of each other value
@@ -135,7 +136,7 @@ class Beliefs:
 
     @property
     def occurring(self) -> slice:
-        """The kinds that occur: all, or one."""
+        """From the first kind that occurs to the last: all of them, or those of one."""
         occurs = np.flatnonzero(self.share.any(axis=1))
         return slice(int(occurs[0]), int(occurs[-1]) + 1)
 
@@ -248,7 +249,7 @@ class GroupingStats:
     counts     : (4, 2)                        Σ E[ψ(η+n) - ψ(η)], Σ [ψ(A+n) - ψ(A)] and the same for the θs: what
                                                learning the counts needs, in two words
     terms      : (1, 2)                        the objects' part of the bound, in two words
-    lured      : (n_kinds,), or none                Σ_lm q(the opinion is the lure, because it is, d_m = d)
+    lured      : (n_kinds,), or none           Σ_lm q(r_lm = 0, the group falls for the lure, d_m = d)
     single     : (n_groups, n_labels, 2 n_kinds), or none: of pairs with one claim, which a kernel may leave to
                                                its `completed`, Σ_m q(d_m, the claim is true) and Σ_m q(d_m)
     """
@@ -335,7 +336,7 @@ class Evidence:
     cell_candidate          : (cells,)
     cell_count              : (cells,) n_lmk
     cell_nats               : (cells,) S_lm(z), what the group adds to the candidate's log probability; under partition
-                              inference the mean over the kinds that the object may be of, so weighed that
+                              inference the mean over the kinds, or classes, that it may be of, so weighed that
                               groups add up
     cell_reliability        : (cells,) q(r_lm = 1 | t_m = z)
     before                  : (n_candidates,) ln p(z), before anybody speaks; with the nats of all groups it is the

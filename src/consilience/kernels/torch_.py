@@ -159,7 +159,8 @@ def partition(
         with torch.cuda.stream(_streams.own):
             return _partition_cuda(shard, given, beliefs)
     n_cells = int(np.diff(shard.first_claim) @ (np.diff(shard.first_candidate) + 1))
-    runs = [_partition(run, given, beliefs) for run in shard.cut(_n_runs(WORKING * n_cells))]
+    n_bytes = WORKING * n_cells * beliefs.n_kinds // KINDS
+    runs = [_partition(run, given, beliefs) for run in shard.cut(_n_runs(n_bytes))]
     if len(runs) == 1:
         return runs[0]
     return Locals(np.concatenate([each.truth for each, _ in runs])), reduce(add, (stats for _, stats in runs))

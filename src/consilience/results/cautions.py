@@ -19,6 +19,7 @@ KINDS = {
     "not-converged": "sweeps or rounds ended before the answer came to rest",
     "lonely-start": "only one start reached the best bound",
     "another-story": "another explanation is nearly as good and decides otherwise",
+    "lures": "strangers fall for the same wrong values, which decides many objects otherwise",
     "all-groups-used": "there may be more groups than were allowed",
     "disconnected": "some sources share no object with the others, directly or through others",
     "one-group": "all sources form one group, or there is only one: nobody checks their word",

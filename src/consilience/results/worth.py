@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from consilience.claims.encoding import Float, Shard
+from consilience.kernels.state import Beliefs
 from consilience.results.evidence import evidence_of, shard_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 DOUBT = 0.1
 """Probability that the story as a whole is wrong, and counting heads tells as much."""
 CLAIMS_AT_A_TIME = 1 << 15
+"""So many, or by so many times fewer as there are lures: what is said of each is worked out for every one."""
 
 
 def worth(fit: Fit) -> Float:
@@ -44,7 +46,8 @@ def worth(fit: Fit) -> Float:
     if found is not None and prior is not None:
         known_of = found.group_reliability.prod(axis=1) / found.group_reliability.sum(axis=1)
         hinge, parts = np.zeros(found.n_groups), []
-        wanted = np.arange(0, claims.n_claims, CLAIMS_AT_A_TIME)
+        n_classes = prior.n_labels if isinstance(prior, Beliefs) and prior.lured.any() else 1
+        wanted = np.arange(0, claims.n_claims, max(1, CLAIMS_AT_A_TIME // n_classes))
         edges = np.unique(np.append(np.searchsorted(claims.first_claim, wanted), claims.n_objects))
         for start, stop in pairwise(edges.tolist()):
             shard = shard_of(fit, start, stop)

@@ -44,9 +44,9 @@ HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
 """Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
-LURED, MOST_LURED = 0.3, 0.999
-"""How probable it is, at first and at most, that an unreliable group falls for the lure of an object, if there are
-lures."""
+LURED, LEAST_LURED, MOST_LURED = 0.3, 1e-6, 0.999
+"""How probable it is at first, at the least and at most that an unreliable group falls for the lure of an object, if
+there are lures. With less there are none: it would go on falling, and objects would cost what they cost with lures."""
 LONG, SURE = np.array([5.0, 2.0]), np.ones(2)
 """Steps that η and θ take at a time: one at a time they creep, and with more θ swings about."""
 NEAR = 0.01
@@ -130,7 +130,9 @@ def learn(
     if beliefs.lured.any():
         careless = from_fixed(stats.reliable)[:, :, 0].sum(axis=0)
         lured = from_fixed(stats.lured) / np.where(careless > 0, careless, 1.0)
-        learned = replace(learned, lured=np.clip(np.round(lured, DIGITS), 0.0, MOST_LURED))
+        learned = replace(
+            learned, lured=np.clip(np.round(lured, DIGITS), 0.0, MOST_LURED) * (lured > LEAST_LURED)
+        )
     if counts:
         learned = _learn_counts(from_two_words(stats.counts), learned, SURE if is_sure else LONG)
     if concentration:
@@ -189,7 +191,7 @@ def _rounded(x: Float) -> Float:
 
 
 def log_prior(beliefs: Beliefs, n_sources: int, n_objects: int, *, concentration: bool) -> float:
-    """ln p of all that is learned, κ only where it is.
+    """ln p of all that is learned, κ only where it is; of f, which may be anything as well, it is 0.
 
     Of shares, density times volume: there are twice as many with two kinds, and densities of different dimension do not
     compare. The volume, in which shares are about as probable, is what summing them out gives beyond the highest

@@ -24,6 +24,8 @@ class Found:
     converged: bool
     design_effect: float = 1.0
     """T, by which evidence of groups was discounted."""
+    lured: float = 0.0
+    """The share of the objects that were looked at which lures decide otherwise."""
     rivals: Sequence[Mapping[str, float]] = ()
     """Stories that were told before larger moves, or before groups were doubted, and were close then: how far they were
     behind, and on what share of the objects that were looked at they agree with the answer."""

@@ -308,6 +308,14 @@ class MSS:
                         agreement=agreement,
                     )
                     break
+        if found.lured > DIFFERENT:
+            yield Caution(
+                "Sources that do not share a group fall for the same wrong values: with that known, "
+                f"{found.lured:.0%} of the objects are decided otherwise. Which of two values that many claim is true "
+                "hangs on who claims them: check some of these by hand, and give what you find as known truths.",
+                "lures",
+                share=found.lured,
+            )
         occupied = np.unique(found.groups.group[found.groups.membership > 0.5])
         if self.inference == "structured" and len(occupied) == (self.max_groups or GROUPS):
             yield Caution(

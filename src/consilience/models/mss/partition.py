@@ -44,11 +44,14 @@ class Rival:
     highest: float
 
     def told(self, best: Story) -> dict[str, float]:
-        """How far it is behind the answer, or was behind the best, and on what share of objects it decides alike."""
-        answer = self.search.carried(best)
+        """How far it is behind the answer, or was behind the best, and on what share of objects it decides alike.
+        Beside an answer with lures it is given some too."""
+        answer, story, highest = self.search.carried(best), self.story, self.highest
+        if best.beliefs.lured.any():
+            story, highest = self.search.tempt(story, -np.inf), -np.inf
         return {
-            "behind": max(self.highest, answer.bound) - self.story.bound,
-            "agreement": self.search.agreement(self.story, answer),
+            "behind": max(highest, answer.bound) - story.bound,
+            "agreement": self.search.agreement(story, answer),
         }
 
 
@@ -108,7 +111,7 @@ def best_partition(
         best = grown[0][0]
         close = [0]
         for i, (story, _) in enumerate(grown[1:], 1):
-            if is_other(search, story, best):
+            if is_close(story.bound, best.bound) and 1 - search.agreement(story, best) > DIFFERENT:
                 close.append(i)
                 rivals.append(Rival(search, story, best.bound))
 
@@ -128,25 +131,29 @@ def best_partition(
             grown[0] = search.settle(search.gather(best, settling), settling), path
         return grown
 
-    def lured(grown: Told) -> Told:
-        """The best story, and those that are close and different, with lures where without them it is out of the
-        question: of a large table where that shows on few objects."""
-        search = replace(whole, table=few, path=path_of("lures"))
-        if many is not few:
-            on_few = search.converge(search.carried(grown[0][0]), sweeps=FEW_SWEEPS)
-            if search.lured(on_few, on_few.bound + decisive(on_few.bound)) is on_few:
-                return grown
-            search = replace(whole, table=many)
-        close = [i for i, (story, _) in enumerate(grown) if i == 0 or is_other(search, story, grown[0][0])]
+    def tempted(grown: Told) -> Told:
+        """The best story, and those that are close, with lures where without them a story is out of the question: of a
+        large table where that shows on few objects."""
 
-        def tempt(i: int) -> tuple[Story, Path]:
+        def tempt(search: Search, story: Story) -> Story:
+            return search.tempt(story, story.bound + decisive(story.bound))
+
+        if many is not few:
+            search = replace(whole, table=few, path=path_of("lures"))
+            on_few = search.converge(search.carried(grown[0][0]), sweeps=FEW_SWEEPS)
+            if tempt(search, on_few) is on_few:
+                return grown
+        search = replace(whole, table=many)
+        close = [i for i, (story, _) in enumerate(grown) if is_close(story.bound, grown[0][0].bound)]
+
+        def of_start(i: int) -> tuple[Story, Path]:
             (story, path), moving = grown[i], path_of("lures", i + 1)
-            story = replace(search, path=moving).lured(story, story.bound + decisive(story.bound))
+            story = tempt(replace(search, path=moving), story)
             path.records.extend(moving.records)
             return story, path
 
-        tempted = search.table.runner.map(tempt, close, stop)
-        return _best_first(tempted + [each for i, each in enumerate(grown) if i not in close])
+        moved = many.runner.map(of_start, close, stop)
+        return _best_first(moved + [each for i, each in enumerate(grown) if i not in close])
 
     def grown_on_samples(concentration: float | None, again: str = "") -> Told:
         """Stories that were moved further: copiers who are not together yet are no strangers."""
@@ -164,8 +171,9 @@ def best_partition(
         rivals.extend(
             Rival(undoubting, story, highest) for story, _ in before if is_close(story.bound, highest)
         )
-    plain = grown[0][0]  # what rivals, that have no lures, are compared with
-    grown = lured(grown)
+    plain = grown[0][0]
+    grown = tempted(grown)
+    lured = 1 - undoubting.agreement(plain, grown[0][0]) if grown[0][0].beliefs.lured.any() else 0.0
     if many is not whole.table:
         grown = carry(grown, "all objects", whole)
         best, path = grown[0]
@@ -180,7 +188,8 @@ def best_partition(
         trace=path.rising(best.bound),
         converged=best.converged,
         design_effect=effect,
-        rivals=sorted((rival.told(plain) for rival in rivals), key=lambda told: told["behind"]),
+        lured=lured,
+        rivals=sorted((rival.told(best) for rival in rivals), key=lambda told: told["behind"]),
     )
 
 
@@ -192,11 +201,6 @@ def is_close(bound: float, highest: float) -> bool:
 def decisive(bound: float) -> float:
     """How far above a story another must be for it to be out of the question."""
     return max(DOUBT, HOPELESS * abs(bound))
-
-
-def is_other(search: Search, story: Story, best: Story) -> bool:
-    """Whether it explains the claims nearly as well, and decides otherwise."""
-    return is_close(story.bound, best.bound) and 1 - search.agreement(story, best) > DIFFERENT
 
 
 def _best_first(grown: Told) -> Told:

@@ -69,8 +69,8 @@ BIG = 0.1
 MOST_MERGES, MOST_SPLITS = 10, 3
 ENOUGH = 0.5
 """A larger move must raise the bound by this many nats."""
-MOST_OF_CLASSES = 1_000_000
-"""Groups by label and lure, at the most, for lures to be looked for."""
+MOST_LURING, MOST_OF_CLASSES = 32, 1_000_000
+"""Labels, and groups by label and lure, at the most, for lures to be looked for: an object costs as many times more."""
 DEAREST = 690.0
 """The largest ln κ of doubted groups: κ must be a number."""
 
@@ -180,19 +180,28 @@ class Search:
                 break
         return story
 
-    def lured(self, story: Story, above: float) -> Story:
-        """Where there are labels, and more than two: the story with lures, if that ends above a bound.
+    def tempt(self, story: Story, above: float) -> Story:
+        """Where there are a few labels, and more than two: the story with lures, if that ends above a bound.
 
         It is the last move, and nobody is moved after it: where copiers are not together, what they copy is a lure.
         """
         n_labels, n_groups = self.table.n_labels, np.count_nonzero(story.grouping.size)
-        if n_labels <= 2 or n_groups * n_labels**2 > MOST_OF_CLASSES:
+        if not 2 < n_labels <= MOST_LURING or n_groups * n_labels**2 > MOST_OF_CLASSES:
             return story
 
         def tempted() -> Story:
-            begun = self._evaluate(story.grouping, with_lures(story.beliefs))
-            other = self._ascend(begun, True, self.max_sweeps, above)
-            return other if other.bound > above else story
+            # With many labels, mistakes that are shared may have been taken for unfaithful members: then only who
+            # begins anew finds lures.
+            anew = self._at_start(FAITHFUL, story.beliefs.concentration)
+            anew = anew if story.beliefs.share.any(axis=1).all() else of_one_kind(anew)
+            best = story
+            for begun in (
+                self._evaluate(story.grouping, with_lures(story.beliefs)),
+                self._begun(story.grouping.group, with_lures(anew)),
+            ):
+                other = self._ascend(begun, True, self.max_sweeps, max(above, best.bound))
+                best = other if other.bound > max(above, best.bound) else best
+            return best
 
         return self._repeat(tempted)
 
@@ -373,11 +382,14 @@ class Search:
 
     def _fresh(self, group: Int, fidelity: float, above: float = -np.inf) -> Story:
         """A story of this partition in which nothing is known yet. It matters where it ends above a bound."""
-        domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        beliefs = start_beliefs(
-            self.table.n_sources, self.table.n_labels, domain_size, fidelity, self.concentration
-        )
+        beliefs = self._at_start(fidelity, self.concentration)
         return self._begun(np.unique(group, return_inverse=True)[1], beliefs, above)
+
+    def _at_start(self, fidelity: float, concentration: float | None) -> Beliefs:
+        """What is believed before anything is known."""
+        domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
+        n_sources, n_labels = self.table.n_sources, self.table.n_labels
+        return start_beliefs(n_sources, n_labels, domain_size, fidelity, concentration)
 
     def _begun(self, group: Int, beliefs: Beliefs, above: float = -np.inf) -> Story:
         """A story of this partition in which groups are at first like their prior; a few sweeps before beliefs are
