@@ -102,7 +102,8 @@ def means(cases: tuple[str, ...], n_seeds: int, n_rounds: int) -> dict[str, floa
 
 
 def test_answers_on_what_is_most_worth_checking_help_most() -> None:
-    mean = means(("copied-leader",), n_seeds=2, n_rounds=2)
+    """Eight tables: of two, an answer more or less would decide."""
+    mean = means(("copied-leader",), n_seeds=8, n_rounds=2)
     assert mean["worth"] > mean["random"] + 0.02
     assert mean["worth"] >= mean["uncertainty"]
 
