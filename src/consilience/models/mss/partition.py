@@ -132,32 +132,29 @@ def best_partition(
         return grown
 
     def tempted(grown: Told) -> Told:
-        """The best story, and those that are close, with lures where without them a story is out of the question: of a
-        large table where that shows on few objects."""
-
-        def tempt(search: Search, story: Story) -> Story:
-            return search.tempt(story, story.bound + decisive(story.bound))
-
+        """The best story, and those that are close, with lures where all without them are then out of the question: of
+        a large table where that shows on few objects."""
         if many is not few:
             search = replace(whole, table=few, path=path_of("lures"))
             on_few = search.converge(search.carried(grown[0][0]), sweeps=FEW_SWEEPS)
-            if tempt(search, on_few) is on_few:
+            if search.tempt(on_few, on_few.bound + decisive(on_few.bound)) is on_few:
                 return grown
-        search = replace(whole, table=many)
-        close = [i for i, (story, _) in enumerate(grown) if is_close(story.bound, grown[0][0].bound)]
+        search, highest = replace(whole, table=many), grown[0][0].bound
+        close = [i for i, (story, _) in enumerate(grown) if is_close(story.bound, highest)]
 
-        def of_start(i: int) -> tuple[Story, Path]:
+        def tempt(i: int) -> tuple[Story, Path]:
             (story, path), moving = grown[i], path_of("lures", i + 1)
-            story = tempt(replace(search, path=moving), story)
+            story = replace(search, path=moving).tempt(story, highest + decisive(highest))
             path.records.extend(moving.records)
             return story, path
 
-        moved = many.runner.map(of_start, close, stop)
+        moved = many.runner.map(tempt, close, stop)
         return _best_first(moved + [each for i, each in enumerate(grown) if i not in close])
 
     def grown_on_samples(concentration: float | None, again: str = "") -> Told:
-        """Stories that were moved further: copiers who are not together yet are no strangers."""
-        return further(starts(concentration, again), concentration, again)
+        """Of a large table stories that were moved further: copiers who are not together yet are no strangers."""
+        grown = starts(concentration, again)
+        return grown if many is few else further(grown, concentration, again)
 
     grown, again = grown_on_samples(whole.concentration), ""
     undoubting = replace(whole, table=many)
@@ -171,6 +168,8 @@ def best_partition(
         rivals.extend(
             Rival(undoubting, story, highest) for story, _ in before if is_close(story.bound, highest)
         )
+    if many is few:
+        grown = further(grown, whole.concentration, again)
     plain = grown[0][0]
     grown = tempted(grown)
     lured = 1 - undoubting.agreement(plain, grown[0][0]) if grown[0][0].beliefs.lured.any() else 0.0
