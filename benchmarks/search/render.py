@@ -78,7 +78,7 @@ def page() -> list[str]:
         f"Mean over these {len(counted)} sets ({BOOK_SIMPLE}, a second cleaning of book, not counted): "
         f"vote {votes:.4f}, found {ours:.4f}, a gain of {ours - votes:+.4f}. "
         f"More than 0.01 below voting: {', '.join(below) or 'none'}. "
-        "How it came to be so is in decisions 0008, 0021, 0022, 0027 and 0028.",
+        "How it came to be so is in decisions 0008, 0021, 0022, 0027, 0028 and 0030.",
     ]
 
     rows = beside_rivals("pieces", FOREIGN[:4])
