@@ -384,7 +384,6 @@ def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
 KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
-from typing import Any
 from tests.results.made_fits import random_fit
 from consilience.errors import ResultFormatError
 from consilience.results.storage import load, save
