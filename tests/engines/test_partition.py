@@ -18,7 +18,7 @@ from consilience.kernels.numpy_partition import evidence, group_divergence, log_
 from consilience.kernels.state import Grouping, expected_log, from_fixed, from_two_words
 from consilience.kernels.weights import counts_of
 from consilience.models.base import truth_prior
-from consilience.models.mss.beliefs import start_beliefs
+from consilience.models.mss.beliefs import MOST_LURED, start_beliefs
 from consilience.models.mss.table import Table, with_domains
 from consilience.runners.inline import Inline
 from consilience.testing import oracle
@@ -538,7 +538,7 @@ def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
             if found.n_labels > 1:  # without labels there are no habits
                 nudged.append(replace(found, habit=np.clip(found.habit * factor, 0.3, 400.0)))
             if found.lured.any():
-                nudged.append(replace(found, lured=np.minimum(found.lured * factor, 0.999)))
+                nudged.append(replace(found, lured=np.minimum(found.lured * factor, MOST_LURED)))
             share = found.share.copy()
             share[0, 0] *= factor
             nudged.append(replace(found, share=share / share.sum()))

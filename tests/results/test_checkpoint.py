@@ -109,7 +109,7 @@ def head(path: Path, **changes: Any) -> None:
         (lambda path: rewritten(path, **{"a:x": np.array([{}], dtype=object)}), "pickle"),
         (lambda path: rewritten(path, **{"nobody:x": np.zeros(3)}), "cannot be read as a checkpoint"),
         (lambda path: head(path, format="other"), "its format is 'other'"),
-        (lambda path: head(path, schema=99), "schema 99; this version of consilience reads 5"),
+        (lambda path: head(path, schema=99), "schema 99; this version of consilience reads 6"),
         (lambda path: head(path, identity={**IDENTITY, "seed": 4}), "seed 4, now 0"),
         (lambda path: head(path, identity={}), "other claims; seed None, now 0"),
     ],

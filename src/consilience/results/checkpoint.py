@@ -25,7 +25,7 @@ import numpy as np
 from consilience.errors import CheckpointError, InputError
 from consilience.results.atomic import remove_file, replace_file
 
-FORMAT, SCHEMA = "consilience checkpoint", 5
+FORMAT, SCHEMA = "consilience checkpoint", 6
 EVERY = 10.0
 """Seconds: before these a fit is not worth a checkpoint, and it writes none more often."""
 SHARE = 0.05

@@ -44,9 +44,12 @@ HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
 """Strength a label has at the least at the start: with less, nobody would dare to be wrong among very many labels."""
-LURED, LEAST_LURED, MOST_LURED = 0.3, 1e-6, 0.999
-"""How probable it is at first, at the least and at most that an unreliable group falls for the lure of an object, if
-there are lures. With less there are none: it would go on falling, and objects would cost what they cost with lures."""
+LURED, LEAST_LURED = 0.3, 1e-6
+"""How probable it is at first, and at the least, that an unreliable group falls for the lure of an object, if there are
+lures. With less there are none: it would go on falling, and objects would cost what they cost with lures."""
+MOST_LURED = 0.5
+"""And at the most. With more, most of those who do not know would say the same: as good as a second truth, and which is
+which not to be told."""
 LONG, SURE = np.array([5.0, 2.0]), np.ones(2)
 """Steps that η and θ take at a time: one at a time they creep, and with more θ swings about."""
 NEAR = 0.01
@@ -191,7 +194,7 @@ def _rounded(x: Float) -> Float:
 
 
 def log_prior(beliefs: Beliefs, n_sources: int, n_objects: int, *, concentration: bool) -> float:
-    """ln p of all that is learned, κ only where it is; of f, which may be anything as well, it is 0.
+    """ln p of all that is learned, κ only where it is; of f, whose every value is as probable, it is left out.
 
     Of shares, density times volume: there are twice as many with two kinds, and densities of different dimension do not
     compare. The volume, in which shares are about as probable, is what summing them out gives beyond the highest

@@ -134,7 +134,7 @@ def best_partition(
     def tempted(grown: Told) -> Told:
         """The best story, and those that are close, with lures where all without them are then out of the question: of
         a large table where that shows on few objects."""
-        if many is not few:
+        if many is not few and undoubting.may_be_lured(grown[0][0]):
             search = replace(whole, table=few, path=path_of("lures"))
             on_few = search.converge(search.carried(grown[0][0]), sweeps=FEW_SWEEPS)
             if search.tempt(on_few, on_few.bound + decisive(on_few.bound)) is on_few:

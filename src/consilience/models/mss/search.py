@@ -181,12 +181,11 @@ class Search:
         return story
 
     def tempt(self, story: Story, above: float) -> Story:
-        """Where there are a few labels, and more than two: the story with lures, if that ends above a bound.
+        """The story with lures, where they are looked for, if that ends above a bound.
 
         It is the last move, and nobody is moved after it: where copiers are not together, what they copy is a lure.
         """
-        n_labels, n_groups = self.table.n_labels, np.count_nonzero(story.grouping.size)
-        if not 2 < n_labels <= MOST_LURING or n_groups * n_labels**2 > MOST_OF_CLASSES:
+        if not self.may_be_lured(story):
             return story
 
         def tempted() -> Story:
@@ -204,6 +203,11 @@ class Search:
             return best
 
         return self._repeat(tempted)
+
+    def may_be_lured(self, story: Story) -> bool:
+        """Whether lures are looked for: where there are a few labels, and more than two, and not too many groups."""
+        n_labels, n_groups = self.table.n_labels, np.count_nonzero(story.grouping.size)
+        return 2 < n_labels <= MOST_LURING and bool(n_groups * n_labels**2 <= MOST_OF_CLASSES)
 
     def carried(self, story: Story) -> Story:
         """A story that grew on fewer objects, on these."""
