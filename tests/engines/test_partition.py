@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from consilience.claims.reading import read_claims
-from consilience.kernels import numba_relocate
+from consilience.kernels import numba_relocate, weights
 from consilience.kernels.choose import choose
 from consilience.kernels.lures import folded, unfolded
 from consilience.kernels.numba_partition import _partition, partition
@@ -172,6 +172,24 @@ def test_any_number_of_shards_and_threads_gives_the_same_bits(engine):
             truth = np.concatenate([each.truth for each in locals_])
             seen.append((truth.tobytes(), *(part.tobytes() for part in vars(stats).values())))
         assert len(set(seen)) == 1
+
+
+def test_code_for_one_kind_or_two_gives_the_bits_of_code_for_any_number(monkeypatch):
+    """So how a table is cut, which decides what code its shards are given to, does not show."""
+    seen = set()
+    for seed in range(60):
+        claims, shard, given, beliefs = table(seed, crowded=seed % 10 == 9)
+        order = np.random.default_rng(seed).permutation(claims.n_sources)
+        found = []
+        for unrolled in (0, np.inf):
+            monkeypatch.setattr(weights, "UNROLLED", unrolled)
+            locals_, stats = partition(shard, given, beliefs)
+            grouping, moved, gain = relocate(shard, given, beliefs, order)
+            arrays = locals_.truth, *vars(stats).values(), grouping.group, grouping.reliability, grouping.habit
+            found.append((moved, gain, *(each.tobytes() for each in arrays)))
+        assert found[0] == found[1], seed
+        seen.add(len(beliefs.share[beliefs.occurring]))
+    assert seen == {1, 2}
 
 
 def test_arrays_that_cannot_be_written_to_are_taken_by_the_same_code():

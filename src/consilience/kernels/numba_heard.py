@@ -93,7 +93,7 @@ class Without(NamedTuple):
     q_unclaimed: Float
 
 
-@inlined
+@once
 def fetch(j, past, object_of, objects, heard):  # type: ignore[no-untyped-def]
     """Objects lie anywhere, and to wait for them would take longer than the work: have those of claims soon to come
     fetched."""
@@ -181,7 +181,7 @@ def _keep(m, objects, heard, apart):  # type: ignore[no-untyped-def]
             heard.q[start + k, d] = apart.q[k, d]
 
 
-@inlined
+@once
 def _recall(m, objects, share, heard, apart):  # type: ignore[no-untyped-def]
     """What was noted of object m; returns whether all that may be true is probable enough to have kept its digits."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]
@@ -254,7 +254,7 @@ def change(m, g, y, out, objects, voices, counts, share, heard, apart):  # type:
     normalise(m, objects, apart)
 
 
-@inlined
+@once
 def _rekey(m, old, new, objects, key):  # type: ignore[no-untyped-def]
     """One claim of object m has another key; the claims stay sorted."""
     first, past = objects.first_claim[m], objects.first_claim[m + 1]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from consilience.claims.encoding import Float, Int, Shard
-from consilience.kernels.compiled import add_term, bare, fixed, inlined, prefetch
+from consilience.kernels.compiled import add_term, bare, fixed, inlined, once, prefetch
 from consilience.kernels.state import UNIT, Beliefs, Fixed, Grouping, GroupingStats, Locals
 from consilience.kernels.weights import (
     LARGE,
@@ -35,8 +35,7 @@ they do not lie near."""
 
 
 class Apart(NamedTuple):
-    """An object taken apart. Weights are scaled by the largest E of the pair. Kinds that occur are the last axis, their
-    number known to the compiler, which handles both at once, or the only one.
+    """An object taken apart. Weights are scaled by the largest E of the pair. Kinds that occur are the last axis.
 
     kinds          : (n_kinds,)    as in Voices
     row            : (FEWEST,)     room to sort claims in
@@ -108,7 +107,8 @@ def partition(
 ) -> tuple[Locals, GroupingStats]:
     """As `numpy_partition.partition`. Of a kind that does not occur there is nothing to work out."""
     kinds = beliefs.occurring
-    truth, voices, share = np.empty(shard.n_candidates), voices_of(given, kinds), beliefs.share[kinds]
+    truth, share = np.empty(shard.n_candidates), beliefs.share[kinds]
+    voices = voices_of(given, kinds, shard.n_claims)
     n_groups, (n_kinds, n_labels) = len(given.habit), share.shape
     stats = GroupingStats(
         reliable=np.zeros((n_groups, n_kinds, 2), np.int64),
@@ -264,7 +264,7 @@ def domain_of(m, objects):  # type: ignore[no-untyped-def]
     return size + (1 if objects.log_unclaimed[m] > -np.inf else 0)
 
 
-@inlined
+@once
 def set_aside(n_claims, key, bits, apart):  # type: ignore[no-untyped-def]
     """Of sorted claims, set aside those that are the only ones of their group; returns how many, and how many stay."""
     n_lone, n_left, j = 0, 0, 0
@@ -394,7 +394,7 @@ def scaled(apart):  # type: ignore[no-untyped-def]
     return log(highest)
 
 
-@inlined
+@once
 def fetch_singles(m, n_labels, objects, voices, said, single):  # type: ignore[no-untyped-def]
     """Have what pairs with a single claim say of object m fetched, and where it is counted: they lie anywhere, and to
     wait for them would take longer than the work."""
@@ -405,7 +405,7 @@ def fetch_singles(m, n_labels, objects, voices, said, single):  # type: ignore[n
         prefetch(single, at)
 
 
-@inlined
+@once
 def hear_singles(m, n_lone, n_labels, objects, said, apart):  # type: ignore[no-untyped-def]
     """What pairs with a single claim say of object m; returns the logarithm of what is taken out."""
     start, size = objects.first_candidate[m], objects.first_candidate[m + 1] - objects.first_candidate[m]

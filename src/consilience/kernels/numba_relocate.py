@@ -50,7 +50,7 @@ def relocate(
     kinds, group = beliefs.occurring, given.group.copy()
     reliability, habit = (part[:, kinds].copy() for part in (given.reliability, given.habit))
     first_of_source = offsets(shard.claim_source, len(group))
-    objects, voices = objects_of(shard), voices_of(given, kinds)._replace(group=group)
+    objects, voices = objects_of(shard), voices_of(given, kinds, shard.n_claims)._replace(group=group)
     groups = Groups(given.size.copy(), reliability, habit)
     counts = counts_of(shard, beliefs, len(group))
     heard = Heard.room(shard, *habit.shape)

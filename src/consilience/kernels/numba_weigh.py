@@ -276,7 +276,7 @@ def _tangent(g, voices, right, habit, reliable, said):  # type: ignore[no-untype
     return more
 
 
-@inlined
+@once
 def _most(lone):  # type: ignore[no-untyped-def]
     """What `_tangent` is at the most, whatever a group is like: it is linear, and what a group is like sums to at most
     one."""
@@ -326,7 +326,7 @@ def _landmarks(voices, size_of, most):  # type: ignore[no-untyped-def]
     return chosen[:n], nearest
 
 
-@inlined
+@once
 def _joined(p, y, label, domain, voices, counts, apart, here, right_alone, mass):  # type: ignore[no-untyped-def]
     """How much more probable a claim of y is from a pair's group, given its claims here, than were it silent here."""
     g, eta, theta = apart.group[p], counts.eta, counts.theta
@@ -354,7 +354,7 @@ def _joined(p, y, label, domain, voices, counts, apart, here, right_alone, mass)
     return after * (theta + votes) * total / ((total + apart.total[p]) * before)
 
 
-@inlined
+@once
 def _joined_single(g, value, said, y, label, n_labels, domain, counts, heard, apart, here, right_alone, mass):  # type: ignore[no-untyped-def]
     """As `_joined`, of a pair with a single claim, of `value`, whose label is `said`."""
     eta, theta, rest = counts.eta, counts.theta, counts.rest[1]
@@ -431,7 +431,7 @@ def _learn_likeness(b, h, lone):  # type: ignore[no-untyped-def]
                 lone.alpha[d, k] += lone.habit[k, d] * (lone.said[d, k] + lone.said[d, n_labels])
 
 
-@inlined
+@once
 def _set_silent(j, counts, scratch):  # type: ignore[no-untyped-def]
     """What claim j makes of a group that is silent on its object: `_adds` needs it of every group."""
     here, elsewhere = scratch.lone.here, scratch.lone.elsewhere
