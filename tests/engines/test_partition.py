@@ -185,7 +185,13 @@ def test_code_for_one_kind_or_two_gives_the_bits_of_code_for_any_number(monkeypa
             monkeypatch.setattr(weights, "UNROLLED", unrolled)
             locals_, stats = partition(shard, given, beliefs)
             grouping, moved, gain = relocate(shard, given, beliefs, order)
-            arrays = locals_.truth, *vars(stats).values(), grouping.group, grouping.reliability, grouping.habit
+            arrays = (
+                locals_.truth,
+                *vars(stats).values(),
+                grouping.group,
+                grouping.reliability,
+                grouping.habit,
+            )
             found.append((moved, gain, *(each.tobytes() for each in arrays)))
         assert found[0] == found[1], seed
         seen.add(len(beliefs.share[beliefs.occurring]))

@@ -9,8 +9,9 @@ import pytest
 import consilience as cs
 from consilience.datasets.simulated import Simulated
 from consilience.datasets.synthetic import bloc
-from consilience.models.mss import partition, search, starts
-from consilience.models.mss.starts import circles, is_minority
+from consilience.models.mss import circles as circles_
+from consilience.models.mss import partition, search
+from consilience.models.mss.circles import circles, is_minority
 
 LARGE = bloc(n_sources=600, n_objects=6_000, seed=3)
 
@@ -40,20 +41,20 @@ def test_what_stands_out_has_another_side() -> None:
     assert np.mean(group[other >= 0] == np.bincount(group).argmax()) < 0.05
 
 
-def drawn(group: np.ndarray, seed: int) -> cs.Claims:
-    """Ten claims on each of 6,000 objects; all in a group repeat nine times in ten what its leader says."""
-    rng, n_sources, shape = np.random.default_rng(seed), len(group), (6_000, 10)
-    truth = rng.integers(4, size=(6_000, 1))
+def drawn(group: np.ndarray, seed: int, n_objects: int = 6_000) -> cs.Claims:
+    """Ten claims on each object; all in a group repeat nine times in ten what its leader says."""
+    rng, n_sources, shape = np.random.default_rng(seed), len(group), (n_objects, 10)
+    truth = rng.integers(4, size=(n_objects, 1))
 
     def said(right: np.ndarray) -> np.ndarray:
         return np.where(right, truth, (truth + rng.integers(1, 4, right.shape)) % 4)
 
-    source = np.argsort(rng.random((6_000, n_sources)), axis=1)[:, :10]
-    leader = said(rng.random((6_000, n_sources)) < 0.6)
+    source = np.argsort(rng.random((n_objects, n_sources)), axis=1)[:, :10]
+    leader = said(rng.random((n_objects, n_sources)) < 0.6)
     repeats = (group >= 0)[source] & (rng.random(shape) < 0.9)
-    led = leader[np.arange(6_000)[:, None], group[source]]
+    led = leader[np.arange(n_objects)[:, None], group[source]]
     value = np.where(repeats, led, said(rng.random(shape) < rng.uniform(0.4, 0.95, n_sources)[source]))
-    rows = zip(source.ravel(), np.repeat(np.arange(6_000), 10), value.ravel(), strict=True)
+    rows = zip(source.ravel(), np.repeat(np.arange(n_objects), 10), value.ravel(), strict=True)
     return cs.read_claims([(f"s{n:03}", f"o{m}", f"v{z}") for n, m, z in rows])
 
 
@@ -66,6 +67,33 @@ def test_groups_are_circles_of_their_own() -> None:
         members = group[circle == i]
         assert np.bincount(members + 1).max() >= 0.9 * len(members)
     assert np.mean(circle[group >= 0] >= 0) > 0.7
+
+
+TWELVE = np.concatenate([np.repeat(np.arange(12), 40), np.full(300, -1)])
+"""Groups that hardly stand out of what chance leaves, with 9,000 objects, and some of them not at all."""
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_circles_that_pass_for_one_are_taken_apart(seed: int) -> None:
+    claims = drawn(TWELVE, seed, n_objects=9_000)
+    circle, _ = circles(claims, is_minority(claims), np.arange(len(TWELVE)), np.random.default_rng(0))
+    assert len(np.unique(circle[circle >= 0])) >= 8
+    for i in np.unique(circle[circle >= 0]):
+        members = TWELVE[circle == i]
+        assert np.bincount(members + 1).max() > 0.6 * len(members)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_most_groups_of_many_sources_are_found_whole(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """A story in which many are put together at once must not be given up because its first sweep brings little, nor
+    one bad circle spoil all."""
+    for module in (search, partition):
+        monkeypatch.setattr(module, "MOST_SOURCES", 100)
+    claims = drawn(TWELVE, seed, n_objects=9_000)
+    fit = cs.MSS().fit(claims, seed=seed)
+    planted = TWELVE[[int(name[1:]) for name in claims.sources.to_pylist()]]
+    group = fit.groups_found.group[:, 0]
+    assert sum(np.bincount(group[planted == g]).max() >= 38 for g in range(12)) >= 9
 
 
 def test_independent_sources_are_in_none() -> None:
@@ -101,10 +129,10 @@ def test_a_loose_circle_that_hardly_stands_out_is_seen() -> None:
 def test_where_pairs_are_too_many_the_rarest_mistakes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = cs.read_claims(LARGE.claims)
     is_mistake = is_minority(claims)
-    all_of_them = starts._mistakes(claims, is_mistake)
+    all_of_them = circles_._mistakes(claims, is_mistake)
     votes = np.unique(all_of_them.sum(axis=0))
-    monkeypatch.setattr(starts, "MOST_PAIRS", 4 * int(np.sum(all_of_them.sum(axis=0) == 2)))
-    rarest = starts._mistakes(claims, is_mistake)
+    monkeypatch.setattr(circles_, "MOST_PAIRS", 4 * int(np.sum(all_of_them.sum(axis=0) == 2)))
+    rarest = circles_._mistakes(claims, is_mistake)
     assert votes.max() > 2
     assert 0 < rarest.shape[1] < all_of_them.shape[1]
     assert np.all(rarest.sum(axis=0) == 2)

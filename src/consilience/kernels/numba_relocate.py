@@ -38,6 +38,8 @@ TOGETHER = 20_000
 """Claims of the sources that are weighed side by side."""
 RESTLESS = 20
 """How many of them may change for the next to be weighed so: with more, what was weighed would be of long ago."""
+UNROLLED_KINDS = 1
+"""Kinds that code is compiled for: with two it gains nothing that would be worth the wait."""
 OFTEN = 4.0
 """Times that a source meets each group, on average, beyond which all are weighed exactly: few could be ruled out."""
 
@@ -50,7 +52,8 @@ def relocate(
     kinds, group = beliefs.occurring, given.group.copy()
     reliability, habit = (part[:, kinds].copy() for part in (given.reliability, given.habit))
     first_of_source = offsets(shard.claim_source, len(group))
-    objects, voices = objects_of(shard), voices_of(given, kinds, shard.n_claims)._replace(group=group)
+    objects = objects_of(shard)
+    voices = voices_of(given, kinds, shard.n_claims, UNROLLED_KINDS)._replace(group=group)
     groups = Groups(given.size.copy(), reliability, habit)
     counts = counts_of(shard, beliefs, len(group))
     heard = Heard.room(shard, *habit.shape)

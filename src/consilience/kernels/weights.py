@@ -30,8 +30,8 @@ LEAST = 1e-150
 SMALL, LARGE = 1e-100, 1e100
 """Products outside are scaled."""
 UNROLLED = 100_000
-"""Claims of a shard from which on its code is compiled for one kind of objects or for two: it takes an eighth less time.
-Smaller ones share what is compiled for any number, so that a first fit waits for it once."""
+"""Claims of a shard from which on its code may be compiled for a number of kinds: it takes an eighth less time. Smaller
+ones share what is compiled for any number, so that a first fit waits for it once."""
 
 
 class Objects(NamedTuple):
@@ -51,7 +51,7 @@ class Voices(NamedTuple):
     """What groups are like: exp E ln, which sum to less than one.
 
     group    : (n_sources,)                  the group of each source
-    kinds    : (n_kinds,)                    one entry a kind; where code is UNROLLED a tuple: the compiler knows its length
+    kinds    : (n_kinds,)                    one entry a kind; a tuple where code is compiled for so many
     right    : (n_groups, n_kinds)           u
     wrong    : (n_groups, n_kinds)           1 - u
     habit    : (n_groups, n_labels, n_kinds) (1 - u) ξ; without labels 1 - u, of which each of K values has its share
@@ -110,16 +110,19 @@ def objects_of(shard: Shard) -> Objects:
     )  # fmt: skip
 
 
-def voices_of(given: Grouping, among: slice = slice(None), n_claims: int = 0) -> Voices:
-    """What the groups are like on objects of these kinds, for a shard of so many claims; the groups of sources are a
-    copy, which can be written to wherever they came from."""
+def voices_of(
+    given: Grouping, among: slice = slice(None), n_claims: int = 0, unrolled: int = KINDS
+) -> Voices:
+    """What the groups are like on objects of these kinds, for a shard of so many claims, and code that gains by being
+    compiled for so many kinds at the most; the groups of sources are a copy, which can be written to wherever they came
+    from."""
     logs = given.log_reliability[:, among], given.log_habit[:, among]
     reliable, habit = (np.maximum(np.exp(part), LEAST) for part in logs)
     wrong = np.ascontiguousarray(reliable[:, :, 0])
     habit = np.ascontiguousarray(np.maximum(wrong[:, :, None] * habit, LEAST).transpose(0, 2, 1))
     n_kinds = wrong.shape[1]
     kinds: Kinds = np.arange(n_kinds)
-    if n_claims >= UNROLLED and n_kinds <= KINDS:
+    if n_claims >= UNROLLED and n_kinds <= unrolled:
         kinds = tuple(range(n_kinds))
     return Voices(
         given.group.copy(), kinds, np.ascontiguousarray(reliable[:, :, 1]), wrong, habit,

@@ -8,12 +8,12 @@ from threading import Event
 
 import numpy as np
 
-from consilience.claims.encoding import Int
 from consilience.models.base import Progress
+from consilience.models.mss.circles import circles, is_minority
 from consilience.models.mss.found import Found
 from consilience.models.mss.samples import samples
 from consilience.models.mss.search import DEAREST, FEW_SWEEPS, Path, Search, Story, as_partition
-from consilience.models.mss.starts import MOST_SOURCES, circle_partitions
+from consilience.models.mss.starts import MOST_SOURCES
 from consilience.results.checkpoint import Checkpoint
 
 DOUBT = 25.0
@@ -63,13 +63,13 @@ def best_partition(
     few, many = samples(whole.table, seed)
     rough = whole.tolerance * (1.0 if many is few else ROUGH)
     stop, rivals = Event(), list[Rival]()
-    agreeing: tuple[Int, ...] = ()
     # Where nobody can be moved, other starts would stay where they begin.
     n_starts = n_starts if few.uncrowded else 1
     if few.n_sources > MOST_SOURCES and n_starts > 1:
         # What is put together at random has nothing in common here; who belongs together shows on more objects.
-        agreeing = circle_partitions(many.here, many.order, np.random.default_rng([seed, 1]))
-        n_starts = 2 if agreeing else 1
+        mistakes, rng = is_minority(many.here), np.random.default_rng([seed, 1])
+        whole = replace(whole, circles=circles(many.here, mistakes, many.order, rng))
+        n_starts = 2 if whole.circles else 1
 
     def path_of(stage: str, number: int = 0) -> Path:
         hears = partial(progress, stage) if progress else None
@@ -96,7 +96,7 @@ def best_partition(
 
     def starts(concentration: float | None, again: str = "") -> Told:
         """The story that grows from every start."""
-        search = replace(whole, table=few, tolerance=rough, concentration=concentration, agreeing=agreeing)
+        search = replace(whole, table=few, tolerance=rough, concentration=concentration)
 
         def grow(j: int) -> tuple[Story, Path]:
             path = path_of(f"start {j + 1}/{n_starts}{again}")

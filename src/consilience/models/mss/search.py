@@ -35,14 +35,8 @@ from consilience.kernels.state import (
     from_two_words,
 )
 from consilience.models.mss.beliefs import learn, log_prior, of_one_kind, start_beliefs, with_lures
-from consilience.models.mss.starts import (
-    MOST_SHARING,
-    MOST_SOURCES,
-    agreement_cuts,
-    circles,
-    is_minority,
-    together,
-)
+from consilience.models.mss.circles import MOST_SHARING, circles, is_minority, together
+from consilience.models.mss.starts import MOST_SOURCES, agreement_cuts
 from consilience.models.mss.table import Table
 from consilience.results.checkpoint import Checkpoint, Mark
 from consilience.results.decide import decide
@@ -145,7 +139,8 @@ class Path:
 class Search:
     """Everything the search works on. `path` hears of every sweep: the bound and its terms.
 
-    agreeing : partitions by agreement, where there are too many sources for a dendrogram
+    circles : of sources that share mistakes, before anything is known of the truth; where there are too many sources
+              for a dendrogram
     """
 
     table: Table
@@ -154,7 +149,7 @@ class Search:
     max_sweeps: int
     tolerance: float
     path: Path = field(default_factory=Path)
-    agreeing: tuple[Int, ...] = ()
+    circles: tuple[Int, ...] = ()
 
     def start(self, j: int, rng: np.random.Generator) -> Story:
         """The story that grows from start j: every source alone, then by agreement, then from random partitions."""
@@ -270,7 +265,7 @@ class Search:
             after = self._sweep(story, counts=counts)
             rise = after.bound - story.bound
             converged = rise <= self.tolerance * max(1.0, abs(story.bound))
-            is_hopeless = after.bound + min(sweeps, HOPED) * rise < above
+            is_hopeless = after.bound + HOPED * rise < above
             return replace(after, converged=converged), converged or is_hopeless
 
         return self._repeat(lambda: story, sweep, min(sweeps, self.max_sweeps))
@@ -372,8 +367,9 @@ class Search:
     def _by_agreement(self) -> Story | None:
         """Groups of sources that agree beyond chance, of all partitions by agreement the one that promises most; None
         where nobody does."""
-        best = None
-        for group in self.agreeing or agreement_cuts(self.table.here):
+        best, alone = None, np.arange(self.table.n_sources)
+        known = [together(alone, circle) for circle in self.circles]
+        for group in known or agreement_cuts(self.table.here):
             story = self._fresh(group, LOYAL, best.bound if best else -np.inf)
             best = story if best is None or story.bound > best.bound else best
         return best
