@@ -106,6 +106,20 @@ def replies(rng: np.random.Generator) -> Foreign:
     return Foreign(claims, {name: f"{name}-{value}" for name, value in labelled.truth.items()}, "claimed")
 
 
+def answers(rng: np.random.Generator) -> Foreign:
+    """Open answers of strangers, some able and some not, to questions that are easy or hard and mislead some: nobody
+    depends on anybody."""
+    n_sources, n_objects, n_wrong = _between(rng, 6, 60), _between(rng, 100, 1500), int(rng.choice([3, 5, 20]))
+    ability = rng.normal(rng.uniform(0, 3), 0.8, size=n_sources)
+    difficulty = rng.normal(0, rng.uniform(0.5, 2.5), size=n_objects)
+    shape = (n_sources, n_objects)
+    knows = rng.random(shape) < 1 / (1 + np.exp(difficulty - ability[:, None]))
+    is_misled = rng.random(shape) < rng.uniform(0, 0.4)
+    guess = np.where(is_misled, rng.integers(n_wrong, size=n_objects), rng.integers(n_wrong, size=shape))
+    source, object_ = np.nonzero(rng.random(shape) < rng.uniform(0.2, 1.0))
+    return _open(source, object_, np.where(knows, 0, 1 + guess)[source, object_], n_objects)
+
+
 def listings(rng: np.random.Generator) -> Foreign:
     """Open values, as of bookshops: mistakes of one's own or that lie near, and groups that repeat a leader."""
     n_sources, n_objects = _between(rng, 20, 200), _between(rng, 60, 500)
@@ -141,7 +155,7 @@ def versions(rng: np.random.Generator) -> Foreign:
 
 
 KINDS: dict[str, Callable[[np.random.Generator], Foreign]] = {
-    each.__name__: each for each in (crowd, copiers, panel, replies, listings, versions)
+    each.__name__: each for each in (crowd, copiers, panel, replies, answers, listings, versions)
 }
 
 

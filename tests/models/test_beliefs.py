@@ -15,7 +15,6 @@ from consilience.models.mss.beliefs import (
     LONG,
     PSEUDO_GROUPS,
     RELIABILITY,
-    STANDING_OUT,
     SURE,
     TRUE_COUNT,
     _further,
@@ -32,20 +31,21 @@ from tests.searching import search_of
 
 @pytest.mark.parametrize("stride", [LONG, SURE])
 @pytest.mark.parametrize("steps", [(-0.1, -0.12), (0.3, 0.1), (-0.3, 0.4), (0.0, 0.0), (-5.0, -5.0)])
+@pytest.mark.parametrize("standing_out", [1.2, 27.0])
 @pytest.mark.parametrize(
     "counts", [(60.0, 50.0), (59.0, 50.0), (20.0, 16.66666667), (20.0, 1e-9), (400.0, 1.0)]
 )
-def test_counts_stay_numbers_and_opinions_stand_out(counts, steps, stride):
+def test_counts_stay_numbers_and_opinions_stand_out(counts, steps, stride, standing_out):
     """Slopes that make these the steps, but for the priors."""
     eta, theta = counts
     beliefs = replace(start_beliefs(10, 4, 4.0, 0.95, None), true_count=eta, false_count=theta)
     scale = 1e9
     slopes = np.array([scale * np.exp(steps[0]), scale, scale * np.exp(steps[1]), scale])
-    learned = _learn_counts(slopes, beliefs, stride)
+    learned = _learn_counts(slopes, beliefs, stride, standing_out)
     assert np.isfinite([learned.true_count, learned.false_count]).all()
     assert learned.true_count >= min(eta, TRUE_COUNT)
     stands_out = learned.true_count / learned.false_count
-    assert stands_out >= min(STANDING_OUT, eta / theta) * (1 - 1e-9)
+    assert stands_out >= min(standing_out, eta / theta) * (1 - 1e-9)
 
 
 def test_long_strides_go_further():
@@ -62,8 +62,9 @@ def test_long_strides_go_further():
         story = start
         for _ in range(8):
             grouping, beliefs = learn(
-                story.stats, story.grouping, story.beliefs, is_sure=is_sure, counts=False, concentration=True
-            )
+                story.stats, story.grouping, story.beliefs,
+                domain_size=4.0, is_sure=is_sure, counts=False, concentration=True,
+            )  # fmt: skip
             story = search._evaluate(grouping, beliefs)
         gained.append(story.bound - start.bound)
     assert gained[0] > 0

@@ -172,6 +172,23 @@ def test_independent_sources_stay_alone(case):
     assert len(fit.dependence()) == 0
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_strangers_who_know_what_is_easy_are_no_group(seed):
+    """Open answers to questions that are easy or hard: who knows much agrees with others who do, on most of them. A group
+    of which members repeat two opinions in three would explain that as well, and its few dissenters be right."""
+    rng = np.random.default_rng(seed)
+    ability, difficulty = rng.normal(0.5, 0.8, 24), rng.normal(0.0, 1.5, 500)
+    knows = rng.random((24, 500)) < 1 / (1 + np.exp(difficulty - ability[:, None]))
+    said = np.where(knows, 0, rng.integers(1, 6, knows.shape))
+    claims = read_claims(
+        [(f"s{n}", f"o{m}", f"{m}-{said[n, m]}") for n in range(24) for m in range(500)], domain="claimed"
+    )
+    gold = {f"o{m}": f"{m}-0" for m in range(500)}
+    fit = MSS().fit(claims)
+    assert fit.n_groups >= 23
+    assert fit.score(gold).accuracy > Vote().fit(claims).score(gold).accuracy
+
+
 def test_sources_with_very_few_claims_stay_alone(six_groups):
     """What a newcomer says once, a copier may have said too: that is no evidence of copying."""
     data, _ = six_groups

@@ -38,8 +38,10 @@ TRUE_COUNT = 20.0
 With a smaller η a group departs from its opinion as one, which is what being unreliable is: u could not be told."""
 COUNT_PRIOR = ((1.1, 0.02), (1.1, 0.1))
 """Gamma priors (shape, rate) of η and θ: keep them finite."""
-STANDING_OUT = 1.2
-"""η is at least this many times θ."""
+LEAST_FAITHFUL = 0.9
+"""How often members repeat their group's opinion at the least, in a typical domain. A group that always knows, and of
+which members repeat three in four opinions, is what independent sources are that are right three times in four: of
+groups as loose as that the claims cannot tell."""
 HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
@@ -76,12 +78,17 @@ def start_beliefs(
     share = np.repeat(occurs[:, None] / occurs.sum() / n_labels, n_labels, axis=1)
     return Beliefs(
         true_count=TRUE_COUNT,
-        false_count=TRUE_COUNT * (1 / fidelity - 1) / max(domain_size - 1, 1),
+        false_count=TRUE_COUNT / _standing_out(fidelity, domain_size),
         reliability=RELIABILITY.copy(),
         habit=np.full(n_kinds, _habit_at_start(n_labels)),
         share=share,
         concentration=float(ALONE * n_sources if concentration is None else concentration),
     )
+
+
+def _standing_out(fidelity: float, domain_size: float) -> float:
+    """η / θ, if members repeat their group's opinion with this fidelity."""
+    return max(domain_size - 1, 1) * fidelity / (1 - fidelity)
 
 
 def of_one_kind(beliefs: Beliefs) -> Beliefs:
@@ -110,12 +117,14 @@ def learn(
     given: Grouping,
     beliefs: Beliefs,
     *,
+    domain_size: float,
     is_sure: bool,
     counts: bool,
     concentration: bool,
 ) -> tuple[Grouping, Beliefs]:
     """The global step: what groups are like by what the objects say, and beliefs that fit both better.
 
+    domain_size   : values that may be true of an object, in a typical domain
     is_sure       : whether the bound must not fall; else what creeps is taken further at once, and it rarely does
     counts        : whether η and θ are learned
     concentration : whether κ is learned
@@ -137,7 +146,8 @@ def learn(
             learned, lured=np.clip(np.round(lured, DIGITS), 0.0, MOST_LURED) * (lured > LEAST_LURED)
         )
     if counts:
-        learned = _learn_counts(from_two_words(stats.counts), learned, SURE if is_sure else LONG)
+        slopes, stride = from_two_words(stats.counts), SURE if is_sure else LONG
+        learned = _learn_counts(slopes, learned, stride, _standing_out(LEAST_FAITHFUL, domain_size))
     if concentration:
         n_groups, n_sources, kappa = int(occupied.sum()), len(given.group), beliefs.concentration
         slope = digamma(kappa + n_sources) - digamma(kappa)
@@ -235,21 +245,26 @@ def _log_reliability_mass(d: int) -> float:
     return float(logsumexp(_log_reliability_density(np.exp(grid), d) + grid.sum(axis=-1)) + cell)
 
 
-def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float) -> Beliefs:
-    """A step of Minka's fixed point for η and θ, or several in its direction. Where the opinion would no longer stand
-    out, one step at the most, and of that no more than leaves it standing: any part of a step is sure too."""
-    eta, theta = beliefs.true_count, beliefs.false_count
-    (shape_true, rate_true), (shape_false, rate_false) = COUNT_PRIOR
-    log_eta = np.log((eta * slopes[0] + shape_true - 1) / (slopes[1] + rate_true) / eta)
-    log_theta = np.log((theta * slopes[2] + shape_false - 1) / (slopes[3] + rate_false) / theta)
-    step, lowest = np.array([log_eta, log_theta]), np.array([min(np.log(TRUE_COUNT / eta), 0.0), -np.inf])
-    room, gone = max(np.log(eta / (STANDING_OUT * theta)), 0.0), np.maximum(stride * step, lowest)
-    if gone[1] - gone[0] > room:
-        gone = np.maximum(step, lowest)
-        closing = gone[1] - gone[0]
-        gone *= room / closing if closing > room else 1.0
-    counts = _rounded(np.array([eta, theta]) * np.exp(gone))
-    return replace(beliefs, true_count=float(counts[0]), false_count=float(counts[1]))
+def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float, standing_out: float) -> Beliefs:
+    """A step of Minka's fixed point for η and θ, or several in its direction; η stays so many times θ. A step is the
+    optimum of a bound of the bound, Σ gain ln count − cost count: where it would lead too close, the optimum among those
+    that are just far enough is as sure.
+    """
+    counts = np.array([beliefs.true_count, beliefs.false_count])
+    shape, rate = np.array(COUNT_PRIOR).T
+    gain, cost = counts * slopes[::2] + shape - 1, slopes[1::2] + rate
+    step = np.log(gain / cost / counts)
+    lowest, closest = min(TRUE_COUNT, counts[0]), min(standing_out, counts[0] / counts[1])
+    for steps in (stride, SURE):
+        eta, theta = counts * np.exp(steps * step)
+        eta = max(eta, lowest)
+        if eta >= closest * theta:
+            break
+    else:
+        eta = max(gain.sum() / (cost[0] + cost[1] / closest), lowest)
+        theta = eta / closest
+    true_count, false_count = _rounded(np.array([eta, theta]))
+    return replace(beliefs, true_count=float(true_count), false_count=float(false_count))
 
 
 def _least_reliable(beliefs: Beliefs) -> Float:

@@ -387,9 +387,8 @@ class Search:
 
     def _at_start(self, fidelity: float, concentration: float | None) -> Beliefs:
         """What is believed before anything is known."""
-        domain_size = float(np.median(np.diff(self.table.here.first_candidate))) + (self.table.n_labels == 1)
-        n_sources, n_labels = self.table.n_sources, self.table.n_labels
-        return start_beliefs(n_sources, n_labels, domain_size, fidelity, concentration)
+        table = self.table
+        return start_beliefs(table.n_sources, table.n_labels, table.domain_size, fidelity, concentration)
 
     def _begun(self, group: Int, beliefs: Beliefs, above: float = -np.inf) -> Story:
         """A story of this partition in which groups are at first like their prior; a few sweeps before beliefs are
@@ -441,6 +440,7 @@ class Search:
                 story.stats,
                 story.grouping,
                 story.beliefs,
+                domain_size=self.table.domain_size,
                 is_sure=is_sure,
                 counts=counts,
                 concentration=self.concentration is None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Int, Shard
 from consilience.models.base import truth_prior
-from consilience.models.mss.table import Table, with_domains
+from consilience.models.mss.table import Table, n_values, with_domains
 from consilience.results.decide import hashed
 from consilience.runners.spread import Spread
 
@@ -28,9 +28,13 @@ def prepared(claims: Spread, known: Truths | None, fewest: int) -> tuple[Sequenc
         _, labels = run(_new_labels, parts, known)
         parts, _ = run(_extended, parts, known, labels)
     first = list(accumulate(claims.objects_by_part[:-1], initial=0))
-    shards, n_labels = run(_shard, parts, claims.n_sources, known, first)
+    shards, counted = run(_shard, parts, claims.n_sources, known, first)
+    n_labels, values = zip(*counted, strict=True)
     assert len(set(n_labels)) == 1, "labels are common to all parts, or there are none"
-    return parts, Table(claims.runner, shards, claims.n_sources, claims.n_claims, n_labels[0], fewest)
+    domain_size = sum(values) / max(sum(claims.objects_by_part), 1)
+    return parts, Table(
+        claims.runner, shards, claims.n_sources, claims.n_claims, n_labels[0], domain_size, fewest
+    )
 
 
 def digests_of(table: Table) -> dict[str, str]:
@@ -55,9 +59,11 @@ def _extended(part: Claims, known: Truths, labels: tuple[Any, ...]) -> tuple[Cla
     return replace(extend_domains(part, known), notes=()), 0
 
 
-def _shard(part: Claims, n_sources: int, known: Truths | None, first_object: int) -> tuple[Shard, tuple[int]]:
+def _shard(
+    part: Claims, n_sources: int, known: Truths | None, first_object: int
+) -> tuple[Shard, tuple[tuple[int, int]]]:
     shard, n_labels = with_domains(*truth_prior(part, known))
-    return replace(shard, n_sources=n_sources, first_object=first_object), (n_labels,)
+    return replace(shard, n_sources=n_sources, first_object=first_object), ((n_labels, n_values(shard)),)
 
 
 def _digests(shard: Shard, given: None, prior: None) -> tuple[None, NDArray[np.uint64]]:

@@ -23,9 +23,10 @@ CROWD = 2_000
 class Table:
     """Shards, here or elsewhere, and the runner that can work on them.
 
-    n_labels : labels that all objects share; 1 where there are none
-    fewest   : claims below which a shard of their own costs more than it saves
-    whole    : all of them in one piece, where they are in this process
+    n_labels    : labels that all objects share; 1 where there are none
+    domain_size : values that may be true of an object, on average
+    fewest      : claims below which a shard of their own costs more than it saves
+    whole       : all of them in one piece, where they are in this process
     """
 
     runner: Runner
@@ -33,6 +34,7 @@ class Table:
     n_sources: int
     n_claims: int
     n_labels: int
+    domain_size: float
     fewest: int
     whole: Shard | None = None
 
@@ -40,7 +42,8 @@ class Table:
     def of(cls, whole: Shard, n_labels: int, runner: Runner, fewest: int) -> Table:
         """Objects in this process, cut for the runner."""
         shards = list(whole.cut(runner.n_shards(whole.n_claims, fewest)))
-        return cls(runner, shards, whole.n_sources, whole.n_claims, n_labels, fewest, whole)
+        domain_size = n_values(whole) / max(whole.n_objects, 1)
+        return cls(runner, shards, whole.n_sources, whole.n_claims, n_labels, domain_size, fewest, whole)
 
     @cached_property
     def here(self) -> Shard:
@@ -65,6 +68,11 @@ class Table:
     def order(self) -> Int:
         """Sources in an order that does not depend on their names."""
         return structural_order(self.here)
+
+
+def n_values(shard: Shard) -> int:
+    """Values that may be true, of all objects together: those that nobody claims are one."""
+    return shard.n_candidates + int(np.count_nonzero(shard.log_unclaimed > -np.inf))
 
 
 def _piece(shard: Shard, given: None, prior: None) -> tuple[None, tuple[Shard]]:
