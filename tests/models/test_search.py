@@ -174,8 +174,8 @@ def test_independent_sources_stay_alone(case):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_strangers_who_know_what_is_easy_are_no_group(seed):
-    """Open answers to questions that are easy or hard: who knows much agrees with others who do, on most of them. A group
-    of which members repeat two opinions in three would explain that as well, and its few dissenters be right."""
+    """Open answers to questions that are easy or hard: who knows much agrees with others who do, on most of them. A
+    group of which members repeat two opinions in three would explain that as well, and its few dissenters be right."""
     rng = np.random.default_rng(seed)
     ability, difficulty = rng.normal(0.5, 0.8, 24), rng.normal(0.0, 1.5, 500)
     knows = rng.random((24, 500)) < 1 / (1 + np.exp(difficulty - ability[:, None]))

@@ -247,8 +247,8 @@ def _log_reliability_mass(d: int) -> float:
 
 def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float, standing_out: float) -> Beliefs:
     """A step of Minka's fixed point for η and θ, or several in its direction; η stays so many times θ. A step is the
-    optimum of a bound of the bound, Σ gain ln count − cost count: where it would lead too close, the optimum among those
-    that are just far enough is as sure.
+    optimum of a bound of the bound, Σ gain ln count − cost count: where it would lead too close, the optimum among
+    those that are just far enough is as sure.
     """
     counts = np.array([beliefs.true_count, beliefs.false_count])
     shape, rate = np.array(COUNT_PRIOR).T
