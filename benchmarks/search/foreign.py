@@ -109,7 +109,11 @@ def replies(rng: np.random.Generator) -> Foreign:
 def answers(rng: np.random.Generator) -> Foreign:
     """Open answers of strangers, some able and some not, to questions that are easy or hard and mislead some: nobody
     depends on anybody."""
-    n_sources, n_objects, n_wrong = _between(rng, 6, 60), _between(rng, 100, 1500), int(rng.choice([3, 5, 20]))
+    n_sources, n_objects, n_wrong = (
+        _between(rng, 6, 60),
+        _between(rng, 100, 1500),
+        int(rng.choice([3, 5, 20])),
+    )
     ability = rng.normal(rng.uniform(0, 3), 0.8, size=n_sources)
     difficulty = rng.normal(0, rng.uniform(0.5, 2.5), size=n_objects)
     shape = (n_sources, n_objects)

@@ -15,6 +15,7 @@ from consilience.datasets.synthetic import planted
 from consilience.errors import SettingsError
 from consilience.models.mss.found import Found
 from consilience.models.mss.model import MSS
+from consilience.models.mss.partition import Rival
 from consilience.models.mss.search import FEW_SWEEPS, LOYAL, as_partition
 from consilience.models.mss.starts import agreement_cuts
 from consilience.models.vote import Vote
@@ -380,7 +381,7 @@ def test_strangers_who_pass_for_one_group_are_warned_of():
     """Twelve who never met, and open values of which a false one is easily believed where objects are hard: nothing
     tells that from twelve who repeat one opinion."""
     rng = np.random.default_rng(0)
-    right = rng.random((12, 500)) < rng.beta(2.25, 0.75, size=500)
+    right = rng.random((12, 500)) < rng.beta(2.4, 0.6, size=500)
     said = [
         (f"s{n}", f"o{m}", "true" if right[n, m] else f"false{m % 3}") for n in range(12) for m in range(500)
     ]
@@ -407,6 +408,15 @@ def test_another_story_is_said_where_it_is_close_and_different(six_groups, behin
     if behind < 25:
         before = replace(found, rivals=[{"behind": behind, "agreement": agreement}])
         assert list(model._warnings(before, [best, agreeing])) == warnings
+
+
+def test_a_rival_is_behind_by_no_more_than_its_own_concentration_says(six_groups):
+    """That of doubted groups may be in the millions, and would count as improbable where κ is learned."""
+    search = search_of(six_groups[1])
+    story = search.start(0, np.random.default_rng(0))
+    answer = replace(story, beliefs=replace(story.beliefs, concentration=1e6))
+    told = Rival(search, story, -np.inf).told(answer)
+    assert told == {"behind": pytest.approx(0.0, abs=1e-6), "agreement": 1.0}
 
 
 def test_known_truths_decide_between_stories():

@@ -113,9 +113,12 @@ def objects_of(shard: Shard) -> Objects:
 def voices_of(
     given: Grouping, among: slice = slice(None), n_claims: int = 0, unrolled: int = KINDS
 ) -> Voices:
-    """What the groups are like on objects of these kinds, for a shard of so many claims, and code that gains by being
-    compiled for so many kinds at the most; the groups of sources are a copy, which can be written to wherever they came
-    from."""
+    """What the groups are like on objects of these kinds. The groups of sources are a copy, which can be written to
+    wherever they came from.
+
+    n_claims : of the shard that is worked on: with many, code that is compiled for just so many kinds is faster
+    unrolled : for so many kinds at the most
+    """
     logs = given.log_reliability[:, among], given.log_habit[:, among]
     reliable, habit = (np.maximum(np.exp(part), LEAST) for part in logs)
     wrong = np.ascontiguousarray(reliable[:, :, 0])

@@ -38,10 +38,12 @@ TRUE_COUNT = 20.0
 With a smaller η a group departs from its opinion as one, which is what being unreliable is: u could not be told."""
 COUNT_PRIOR = ((1.1, 0.02), (1.1, 0.1))
 """Gamma priors (shape, rate) of η and θ: keep them finite."""
+STANDING_OUT = 1.2
+"""On a common label set η is at least this many times θ."""
 LEAST_FAITHFUL = 0.9
-"""How often members repeat their group's opinion at the least, in a typical domain. A group that always knows, and of
-which members repeat three in four opinions, is what independent sources are that are right three times in four: of
-groups as loose as that the claims cannot tell."""
+"""How often members repeat their group's opinion at the least where values are open, in a median domain. A group that
+always knows, and of which members repeat two opinions in three, is what independent sources are that are right two
+times in three; of objects that are harder than others, such a group would make the better story."""
 HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
@@ -68,7 +70,7 @@ claims are seen, so that it stands alone unless they say otherwise."""
 def start_beliefs(
     n_sources: int, n_labels: int, domain_size: float, fidelity: float, concentration: float | None
 ) -> Beliefs:
-    """Beliefs that know nothing of the data: in a typical domain members repeat an opinion with this fidelity.
+    """Beliefs that know nothing of the data: in a domain of this size members repeat an opinion with this fidelity.
 
     Without a common label set all objects are of the first kind: who errs on his own among open values agrees with
     nobody, hard as an object may be, so that shared mistakes need no kind to explain them.
@@ -78,7 +80,7 @@ def start_beliefs(
     share = np.repeat(occurs[:, None] / occurs.sum() / n_labels, n_labels, axis=1)
     return Beliefs(
         true_count=TRUE_COUNT,
-        false_count=TRUE_COUNT / _standing_out(fidelity, domain_size),
+        false_count=TRUE_COUNT / _true_per_false(fidelity, domain_size),
         reliability=RELIABILITY.copy(),
         habit=np.full(n_kinds, _habit_at_start(n_labels)),
         share=share,
@@ -86,7 +88,7 @@ def start_beliefs(
     )
 
 
-def _standing_out(fidelity: float, domain_size: float) -> float:
+def _true_per_false(fidelity: float, domain_size: float) -> float:
     """η / θ, if members repeat their group's opinion with this fidelity."""
     return max(domain_size - 1, 1) * fidelity / (1 - fidelity)
 
@@ -124,7 +126,7 @@ def learn(
 ) -> tuple[Grouping, Beliefs]:
     """The global step: what groups are like by what the objects say, and beliefs that fit both better.
 
-    domain_size   : values that may be true of an object, in a typical domain
+    domain_size   : values that an object may take, the median
     is_sure       : whether the bound must not fall; else what creeps is taken further at once, and it rarely does
     counts        : whether η and θ are learned
     concentration : whether κ is learned
@@ -147,7 +149,9 @@ def learn(
         )
     if counts:
         slopes, stride = from_two_words(stats.counts), SURE if is_sure else LONG
-        learned = _learn_counts(slopes, learned, stride, _standing_out(LEAST_FAITHFUL, domain_size))
+        is_open = beliefs.n_labels == 1
+        bar = _true_per_false(LEAST_FAITHFUL, domain_size) if is_open else STANDING_OUT
+        learned = _learn_counts(slopes, learned, stride, bar)
     if concentration:
         n_groups, n_sources, kappa = int(occupied.sum()), len(given.group), beliefs.concentration
         slope = digamma(kappa + n_sources) - digamma(kappa)
@@ -246,23 +250,25 @@ def _log_reliability_mass(d: int) -> float:
 
 
 def _learn_counts(slopes: Float, beliefs: Beliefs, stride: Float, standing_out: float) -> Beliefs:
-    """A step of Minka's fixed point for η and θ, or several in its direction; η stays so many times θ. A step is the
-    optimum of a bound of the bound, Σ gain ln count − cost count: where it would lead too close, the optimum among
-    those that are just far enough is as sure.
+    """A step of Minka's fixed point for η and θ, or several in its direction. η is so many times θ at the least, or as
+    many as it was, where that is fewer.
+
+    A step is the optimum of a bound of the bound, Σ gain ln count − cost count. Where it would bring η and θ nearer to
+    each other than they may be, the optimum among those that are just as near as they may be is as sure.
     """
     counts = np.array([beliefs.true_count, beliefs.false_count])
     shape, rate = np.array(COUNT_PRIOR).T
     gain, cost = counts * slopes[::2] + shape - 1, slopes[1::2] + rate
     step = np.log(gain / cost / counts)
-    lowest, closest = min(TRUE_COUNT, counts[0]), min(standing_out, counts[0] / counts[1])
+    lowest, least = min(TRUE_COUNT, counts[0]), min(standing_out, counts[0] / counts[1])
     for steps in (stride, SURE):
         eta, theta = counts * np.exp(steps * step)
         eta = max(eta, lowest)
-        if eta >= closest * theta:
+        if eta >= least * theta:
             break
     else:
-        eta = max(gain.sum() / (cost[0] + cost[1] / closest), lowest)
-        theta = eta / closest
+        eta = max(gain.sum() / (cost[0] + cost[1] / least), lowest)
+        theta = eta / least
     true_count, false_count = _rounded(np.array([eta, theta]))
     return replace(beliefs, true_count=float(true_count), false_count=float(false_count))
 

@@ -45,12 +45,16 @@ class Rival:
 
     def told(self, best: Story) -> dict[str, float]:
         """How far it is behind the answer, or was behind the best, and on what share of objects it decides alike.
-        Beside an answer with lures it is given some too."""
-        answer, story, highest = self.search.carried(best), self.story, self.highest
+
+        The answer is looked at with this story's κ: that of doubted groups would count as improbable here. Beside an
+        answer with lures it is given some too.
+        """
+        beliefs = replace(best.beliefs, concentration=self.story.beliefs.concentration)
+        answer, story, highest = self.search.carried(replace(best, beliefs=beliefs)), self.story, self.highest
         if best.beliefs.lured.any():
             story, highest = self.search.tempt(story, -np.inf), -np.inf
         return {
-            "behind": max(highest, answer.bound) - story.bound,
+            "behind": max(highest, answer.bound, story.bound) - story.bound,
             "agreement": self.search.agreement(story, answer),
         }
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from consilience.claims.encoding import Claims, Int, Shard
 from consilience.models.base import truth_prior
-from consilience.models.mss.table import Table, n_values, with_domains
+from consilience.models.mss.table import Table, median_size, n_by_size, with_domains
 from consilience.results.decide import hashed
 from consilience.runners.spread import Spread
 
@@ -29,11 +29,11 @@ def prepared(claims: Spread, known: Truths | None, fewest: int) -> tuple[Sequenc
         parts, _ = run(_extended, parts, known, labels)
     first = list(accumulate(claims.objects_by_part[:-1], initial=0))
     shards, counted = run(_shard, parts, claims.n_sources, known, first)
-    n_labels, values = zip(*counted, strict=True)
-    assert len(set(n_labels)) == 1, "labels are common to all parts, or there are none"
-    domain_size = sum(values) / max(sum(claims.objects_by_part), 1)
+    n_labels, *others = {labels for labels, _ in counted}
+    assert not others, "labels are common to all parts, or there are none"
+    domain_size = median_size([n for _, n in counted])
     return parts, Table(
-        claims.runner, shards, claims.n_sources, claims.n_claims, n_labels[0], domain_size, fewest
+        claims.runner, shards, claims.n_sources, claims.n_claims, n_labels, domain_size, fewest
     )
 
 
@@ -61,9 +61,9 @@ def _extended(part: Claims, known: Truths, labels: tuple[Any, ...]) -> tuple[Cla
 
 def _shard(
     part: Claims, n_sources: int, known: Truths | None, first_object: int
-) -> tuple[Shard, tuple[tuple[int, int]]]:
+) -> tuple[Shard, tuple[tuple[int, Int]]]:
     shard, n_labels = with_domains(*truth_prior(part, known))
-    return replace(shard, n_sources=n_sources, first_object=first_object), ((n_labels, n_values(shard)),)
+    return replace(shard, n_sources=n_sources, first_object=first_object), ((n_labels, n_by_size(shard)),)
 
 
 def _digests(shard: Shard, given: None, prior: None) -> tuple[None, NDArray[np.uint64]]:

@@ -24,7 +24,7 @@ class Table:
     """Shards, here or elsewhere, and the runner that can work on them.
 
     n_labels    : labels that all objects share; 1 where there are none
-    domain_size : values that may be true of an object, on average
+    domain_size : values that an object may take, the median
     fewest      : claims below which a shard of their own costs more than it saves
     whole       : all of them in one piece, where they are in this process
     """
@@ -34,7 +34,7 @@ class Table:
     n_sources: int
     n_claims: int
     n_labels: int
-    domain_size: float
+    domain_size: int
     fewest: int
     whole: Shard | None = None
 
@@ -42,7 +42,7 @@ class Table:
     def of(cls, whole: Shard, n_labels: int, runner: Runner, fewest: int) -> Table:
         """Objects in this process, cut for the runner."""
         shards = list(whole.cut(runner.n_shards(whole.n_claims, fewest)))
-        domain_size = n_values(whole) / max(whole.n_objects, 1)
+        domain_size = median_size([n_by_size(whole)])
         return cls(runner, shards, whole.n_sources, whole.n_claims, n_labels, domain_size, fewest, whole)
 
     @cached_property
@@ -70,9 +70,18 @@ class Table:
         return structural_order(self.here)
 
 
-def n_values(shard: Shard) -> int:
-    """Values that may be true, of all objects together: those that nobody claims are one."""
-    return shard.n_candidates + int(np.count_nonzero(shard.log_unclaimed > -np.inf))
+def n_by_size(shard: Shard) -> Int:
+    """(largest + 1,) how many objects have a domain of each size; values that nobody claims are one."""
+    sizes = np.diff(shard.first_candidate)
+    return np.bincount(sizes + (shard.log_unclaimed > -np.inf) if len(shard.log_unclaimed) else sizes)
+
+
+def median_size(counted: Sequence[Int]) -> int:
+    """The median domain size of all objects, of so many in each shard."""
+    total = np.zeros(max(map(len, counted)), np.int64)
+    for n in counted:
+        total[: len(n)] += n
+    return int(np.searchsorted(np.cumsum(total), total.sum() / 2))
 
 
 def _piece(shard: Shard, given: None, prior: None) -> tuple[None, tuple[Shard]]:
