@@ -78,7 +78,7 @@ def page() -> list[str]:
         f"Mean over these {len(counted)} sets ({BOOK_SIMPLE}, a second cleaning of book, not counted): "
         f"vote {votes:.4f}, found {ours:.4f}, a gain of {ours - votes:+.4f}. "
         f"More than 0.01 below voting: {', '.join(below) or 'none'}. "
-        "How it came to be so is in decisions 0008, 0021, 0022, 0027, 0028 and 0030.",
+        "How it came to be so is in decisions 0008, 0021, 0022, 0027, 0028, 0030 and 0033.",
     ]
 
     rows = beside_rivals("pieces", FOREIGN[:4])
@@ -108,8 +108,9 @@ def page() -> list[str]:
             "Simulated tables that break the model's assumptions, forty of each kind, sizes and skills drawn for each",
             "(`benchmarks/search/foreign.py`): a *crowd* that never copies; *copiers* who repeat a leader, partly,",
             "with labels; a *panel* of models of a few families that share, in part, what they know and what they fall",
-            "for, and *replies* of such a panel that do not recur as labels do; *listings* of open values; *versions*,",
-            "where sources mean different things or are late. *Lost* and *warned* as above.",
+            "for, and *replies* of such a panel that do not recur as labels do; open *answers* of strangers to",
+            "questions that are easy or hard; *listings* of open values; *versions*, where sources mean different",
+            "things or are late. *Lost* and *warned* as above.",
             "",
         ]
         lines += table(["kind", "tables", *FOREIGN, *AGAINST], rows)

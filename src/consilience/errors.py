@@ -96,7 +96,7 @@ class UnknownNameError(InputError):
         known = list(known)
         self.nearest = nearest(name, known)
         hint = f" Did you mean {' or '.join(repr(n) for n in self.nearest)}?" if self.nearest else ""
-        if not hint and 0 < len(known) <= 12:
+        if not hint and 0 < len(known) <= 20:
             hint = f" Known: {', '.join(known)}."
         super().__init__(f"There is no {what} {name!r}.{hint}{' ' + advice if advice else ''}")
 

@@ -71,7 +71,9 @@ def compare(
         domain=domain, on_conflict=on_conflict, on_missing=on_missing,
     )  # fmt: skip
     show_claims(screen, table)
-    if gold is not None:
+    if gold is None:
+        screen.say("No gold: --truth FILE tells which model is right how often")
+    else:
         _show_gold(screen, table, gold, helpful)
     done: list[Outcome] = []
     interrupted = False

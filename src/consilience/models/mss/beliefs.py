@@ -43,7 +43,7 @@ STANDING_OUT = 1.2
 LEAST_FAITHFUL = 0.9
 """How often members repeat their group's opinion at the least where values are open, in a median domain. A group that
 always knows, and of which members repeat two opinions in three, is what independent sources are that are right two
-times in three; of objects that are harder than others, such a group would make the better story."""
+times in three; where some objects are harder than others, the bound would choose such a group."""
 HABIT, HABIT_RATE, HABIT_RANGE = 2.0, 0.02, (0.3, 400.0)
 """Strength of habits at the start, the rate of its exponential prior, and its range."""
 SMALLEST_HABIT = 1 / 16
