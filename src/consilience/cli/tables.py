@@ -44,7 +44,9 @@ OnConflict = Annotated[
 ]
 OnMissing = Annotated[str, typer.Option(help="Rows with an empty cell: error or drop.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything random.")]
-Engine = Annotated[str, typer.Option(help="How it is computed: the answer is the same, but for what is close.")]
+Engine = Annotated[
+    str, typer.Option(help="How it is computed: the answer is the same, but for what is close.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No tables and no progress.")]
 
 

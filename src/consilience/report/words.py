@@ -55,7 +55,8 @@ def majority(of: Majority) -> str:
 def groups(of: Groups) -> str:
     """How many there are, and the largest."""
     if not of.n_shared:
-        return "No two sources share a group: what they have in common makes none a copy of another." if of.n_apart > 1 else ""
+        none = "No two sources share a group: what they have in common makes none a copy of another."
+        return none if of.n_apart > 1 else ""
     largest = of.largest[0]
     reliable = f"{share(largest.reliability, 0)} reliable"
     apart = f"; {quantity(of.n_apart, 'stands', 'stand')} apart" if of.n_apart else ""
