@@ -132,6 +132,8 @@ def fit(
         screen.say(f"\nSaved in {out}{instead}, the truths in {Path(out) / 'truths.parquet'}")
         screen.say(f"Ask why with: consilience explain {out} OBJECT")
         screen.say(where_to_look(out))
+    else:
+        screen.say("\nNothing was kept: with --out DIR the truths are, and a report")
     if as_json:
         print_json(record(done, score))
 
