@@ -553,6 +553,8 @@ def test_learning_ends_where_no_block_of_beliefs_can_be_bettered():
         faithful = (search.table.domain_size - 1) * LEAST_FAITHFUL / (1 - LEAST_FAITHFUL)
         bar = faithful if found.n_labels == 1 else STANDING_OUT
         standing_out = min(bar, found.true_count / found.false_count)
+        if found.n_labels > 1:
+            assert found.true_count > 1.3 * found.false_count  # or counts stand at their limit
         for factor in (0.97, 1.03):
             nudged = [
                 replace(found, reliability=found.reliability * [1.0, factor]),

@@ -44,7 +44,8 @@ class Rival:
     highest: float
 
     def told(self, best: Story) -> dict[str, float]:
-        """How far it is behind the answer, or was behind the best, and on what share of objects it decides alike.
+        """How far it is behind the answer, or was behind the best (not at all, where it is ahead), and on what share of
+        objects it decides alike.
 
         The answer is looked at with this story's κ: that of doubted groups would count as improbable here. Beside an
         answer with lures it is given some too.
